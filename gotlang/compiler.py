@@ -22,6 +22,7 @@ from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.check import Checked, check
 from gotlang.semantics.studies import Target
 from gotlang.semantics.symbols import RESERVED
+from gotlang.semantics.test_declarations import plural
 from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse
@@ -156,7 +157,29 @@ def compile_source(
     found_in_all = in_order([*diagnostics, *further])
     if any(d.severity == "error" for d in found_in_all):
         return Compilation(source, sources, tuple(modules), found_in_all)
-    return Compiled(source, sources, tuple(modules), found_in_all, checked)
+    compiled = Compiled(source, sources, tuple(modules), found_in_all, checked)
+    if known is None and (wrong := tuple(_as_written(d, shown) for d in _unproven(compiled))):
+        return Compilation(source, sources, tuple(modules), in_order([*found_in_all, *wrong]))
+    return compiled
+
+
+def _unproven(compiled: Compiled) -> Iterator[Diagnostic]:
+    """An error for each limit of a scheme that is not proven, with or without what the optimizer changes."""
+    schemes = {d.name.text: d for d in compiled.checked.symbols.nodes.values() if isinstance(d, n.Scheme)}
+    for name, node in schemes.items():
+        told: set[str] = set()
+        for level in (0, 2) if node.within else ():
+            from gotlang.estimate.proof import unproven
+
+            try:
+                program = compiled.program(level)
+            except CompileError:
+                return  # a constant has no value, which is told where it is used
+            for found in unproven(program, program.scheme(name)):
+                if found.unit not in told:
+                    told.add(found.unit)
+                    place = next(each for each in node.within if plural(each.unit.text) == found.unit)
+                    yield Diagnostic("GOT0765", found.message, place.span, help=found.help)
 
 
 def handed_in(functions: Iterable[str]) -> tuple[n.PythonFunction, ...]:

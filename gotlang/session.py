@@ -128,6 +128,8 @@ class Session:
             budget = self._budget()
             budget.check(self.model)
             self.runner = self._runner(functions, budget, cache)
+            if any(scheme.limits for scheme in self.ir.schemes):
+                self.runner.prove = self._prove
             if options.on_cache_loss == "stop":
                 self.runner.on_loss = self._cache_lost
             if options.record is not None:
@@ -324,6 +326,28 @@ class Session:
                 f"`{scheme.name}` needs log-probabilities, which `{self.model.name}` does not return",
                 help="choose another model; `gotc models forget` makes gotc ask the endpoint again",
             )
+
+    def _prove(self, scheme: Scheme, inputs: Mapping[str, Any]) -> None:
+        """Raise UsageError for a budget of a scheme, or of one that it calls, which is not proven for these
+        params and inputs, with the prices of these models."""
+        from gotlang.estimate.proof import unproven
+        from gotlang.runtime.estimating import Sizes
+
+        reached = self.ir.reached(scheme)
+        changing = [name for name, f in self.runner.functions.items() if changes_graph(f) and name in reached]
+        counter = Sizes(self.model, self._model_options(), self.models)
+        limited = [each for each in self.ir.schemes if each.name in reached and each.limits]
+        if limited and changing:
+            raise UsageError(
+                f"the budget of `{limited[0].name}` cannot be proven: `{changing[0]}` adds steps"
+            )
+        for each in limited:
+            for one in unproven(self.ir, each, params=self.params):
+                raise UsageError(one.message, help=one.help)
+        for one in (
+            unproven(self.ir, scheme, params=self.params, counter=counter, inputs=inputs) if limited else ()
+        ):
+            raise UsageError(one.message, help=one.help)
 
     def _cache_lost(self, reason: str) -> None:
         self.stop(CacheLost.WORDS + reason)

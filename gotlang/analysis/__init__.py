@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gotlang.analysis.constants import check_constants
 from gotlang.analysis.foreign import Files, check_foreign
+from gotlang.analysis.measures import check_measures
 from gotlang.analysis.recursion import check_recursion
 from gotlang.diagnostics import Diagnostic, Report
 from gotlang.semantics.check import Checked
@@ -17,6 +18,7 @@ def analyze(checked: Checked, files: Files | None) -> list[Diagnostic]:
     check_constants(checked, report)
     if checked.ok:
         check_recursion(checked, report)
+        check_measures(checked, report)
     if files is not None:
         check_foreign(checked, files, report)
     return report.diagnostics

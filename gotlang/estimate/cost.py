@@ -159,16 +159,21 @@ def costs_of(
     params: Mapping[str, Any],
     inputs: Mapping[str, Any] | None = None,
     wave: int | None = None,
+    invoked: list[tuple[ir.Scheme, CostRange | None]] | None = None,
 ) -> tuple[Costs, list[Amount]]:
     """A scheme's costs, with early stop (or as `Estimate.at_once`) or without it, and its calls and hops as
-    amounts. `params` are the
-    values of all params, the rest is as in `estimate`."""
+    amounts. `params` are the values of all params, the rest is as in `estimate`. `invoked` gets each call of
+    a scheme that has a budget, with the dollars that it costs."""
     estimator = Estimator(program, counter, early=early, at_once=at_once, wave=wave)
     root = FlowScope(None, {}, ZERO)
     for param in program.params:
         root.names[param.name] = _param(param, params[param.name], estimator)
     scope = root.inside({name: _input(name, type_, inputs, estimator) for name, type_ in scheme.parameters})
     flow, bill = estimator.declared_scheme(scheme, scope)
+    if invoked is not None:
+        invoked += [
+            (each, _range(one.usd) if one.usd is not None else None) for each, one in estimator.invoked
+        ]
     return _costs(flow, bill), [bill.calls, flow.hops]
 
 

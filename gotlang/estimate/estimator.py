@@ -93,6 +93,8 @@ class Estimator:
         self.at_once = at_once
         self.wave = wave
         self.steps = 0
+        self.invoked: list[tuple[ir.Scheme, Bill]] = []
+        """The calls of schemes that have a budget, and what each costs."""
         self._scores = {score.name for score in program.scores if not score.body.steps}
         self._functions = (BUILTINS.keys() - program.functions) | self._scores
         self._evaluate = Evaluator({score.name: score for score in program.scores})
@@ -375,6 +377,7 @@ class Estimator:
         """What a scheme gives and costs; its parameters are in the scope."""
         inner = scope.inside({scheme.body.entry: Flow(hops=scope.floor, single=True, start=True)})
         found, bill = self.region(scheme.body, inner)
+        self.invoked += [(scheme, bill)] if scheme.limits else []
         if not scheme.collect:
             return replace(found, single=not scheme.many, scorer=None), bill
         volume = (found.volume + ONE) * found.count
@@ -384,7 +387,9 @@ class Estimator:
     def scheme(
         self, step: ir.Step, name: str, arguments: ir.Arguments, scope: FlowScope
     ) -> tuple[Flow, Bill, Amount] | None:
+        declared = self.program.scheme(name)
         if self.exhausted or scope.depth >= MAX_DEPTH:
+            self.invoked += [(declared, UNBOUNDED)] if declared.limits else []
             return None
         pool, floor = scope.flow(step.pool), scope.floor
         if not pool.single or not (scope.depth + 1) % EAGER_DEPTH:
@@ -392,7 +397,7 @@ class Estimator:
         each = scope.each(pool)
         names = {key: self._argument(value, pool, each, floor) for key, value in arguments}
         inner = FlowScope(scope.root, names, floor, scope.depth + 1)
-        return (*self.declared_scheme(self.program.scheme(name), inner), floor)
+        return (*self.declared_scheme(declared, inner), floor)
 
     def _argument(self, value: e.Expression, pool: Flow, scope: FlowScope, floor: Amount) -> Flow | Guess:
         """What a parameter stands for: thoughts as they are, values, or a new thought when it is known."""

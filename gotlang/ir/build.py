@@ -30,6 +30,7 @@ from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.steps import setting
 from gotlang.semantics.symbols import Signature, Symbols
+from gotlang.semantics.test_declarations import limits_of
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -141,6 +142,7 @@ class Builder:
             truth,
             with_lines(body),
             node.span,
+            tuple(limits_of(node.within).items()),
         )
 
     def score(self, node: n.Score, signature: Signature) -> ir.ScoreFunction:

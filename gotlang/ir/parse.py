@@ -171,7 +171,7 @@ class _IRBuilder(TreeBuilder):
             span,
         )
 
-    def ir_scheme(self, span, name, parameters, many, result, collect, truth, body):
+    def ir_scheme(self, span, name, parameters, many, result, collect, truth, within, body):
         return ir.Scheme(
             name.text,
             self._typed(parameters),
@@ -181,6 +181,7 @@ class _IRBuilder(TreeBuilder):
             self._type(truth),
             body,
             span,
+            tuple((limit.unit.text, limit.number.value) for limit in within or ()),
         )
 
     def ir_collect(self, _span):

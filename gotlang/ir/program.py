@@ -197,7 +197,8 @@ class MetricFunction:
 @final
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A scheme. `collect`: its result is the list of the values its last step leaves."""
+    """A scheme. `collect`: its result is the list of the values its last step leaves. `limits` are what a run
+    of it is proven not to exceed, by unit: `calls`, `hops`, `usd`."""
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -207,6 +208,7 @@ class Scheme:
     truth: Type
     body: Region
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    limits: tuple[tuple[str, float], ...] = ()
 
 
 @final

@@ -162,7 +162,8 @@ def _scheme(scheme: ir.Scheme) -> Iterator[str]:
     many = "many " if scheme.many else ""
     collect = ", collect" if scheme.collect else ""
     head = f"scheme {scheme.name}({_parameters(scheme.parameters)}) -> {many}{scheme.result}"
-    yield f"{head}{collect}, truth {scheme.truth}:"
+    limits = ", ".join(f"{value_text(number)} {unit}" for unit, number in scheme.limits)
+    yield f"{head}{collect}, truth {scheme.truth}{limits and f' within {limits}'}:"
     yield from _region(scheme.body, _INDENT)
 
 

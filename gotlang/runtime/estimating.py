@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, TemplateError
@@ -29,18 +29,27 @@ class Sizes:
     """Counts tokens for a forecast, and knows prices: those of `model`, and of the models that prompts name.
 
     `batch` is how many answers one request may ask for: as many as the simulated model takes, where it is not
-    known yet what the endpoint takes.
+    known yet what the endpoint takes. With the open `models` of a session, for a proof: prices are theirs,
+    and texts have the most tokens that any tokenizer makes of them, one for each byte.
     """
 
     default_max_tokens = DEFAULT_MAX_TOKENS
 
-    def __init__(self, model: str | Model, options: ModelOptions) -> None:
+    def __init__(
+        self,
+        model: str | Model,
+        options: ModelOptions,
+        models: Callable[[str | None], Model] | None = None,
+    ) -> None:
         self.batch = _BATCH if isinstance(model, str) else max(1, model.batch)
         self._model = model
         self._options = options
+        self._models = models
 
     def price_of(self, name: str | None) -> Price | None:
         """The price of a model by the name that a prompt has for it (None: the run's own)."""
+        if self._models is not None:
+            return self._models(name).price
         if not isinstance(self._model, str):
             return self._model.price
         return price_of_model(model_spec(name, self._model, self._options.simulated), self._options)
@@ -54,7 +63,8 @@ class Sizes:
 
     def value(self, value: Any) -> int:
         """The tokens of a value as a prompt shows it."""
-        return estimate_tokens(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return estimate_tokens(text) if self._models is None else _bytes(text)
 
     def request(
         self, prompt: Prompt, known: Mapping[str, Any], tokens: Mapping[str, tuple[float, float]]
@@ -63,12 +73,20 @@ class Sizes:
         types = dict(prompt.parameters)
         smallest = {name: _smallest(types[name]) for name in tokens}
         try:
-            around = request_tokens(render(prompt, {**known, **smallest}))
+            messages = render(prompt, {**known, **smallest})
         except (TemplateError, EvaluationError):
             return 0, math.inf  # a text that goes through what is not there yet
+        if self._models is None:
+            around = request_tokens(messages)
+        else:
+            around = 16 + sum(_bytes(message.content) + 16 for message in messages)
         holes = [(tokens[name], _shown(prompt, name)) for name in tokens]
         low = around + sum(max(0, low - 1) * shown for (low, _), shown in holes)
         return low, around + sum(high * shown if shown else 0 for (_, high), shown in holes)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _shown(prompt: Prompt, name: str) -> int:

@@ -58,15 +58,21 @@ class Runner:
     record: Observer | None = None
     coordination: Coordination | None = None
     on_loss: Callable[[str], None] | None = None
+    prove: Callable[[Scheme, Mapping[str, Any]], None] | None = None
+    """Called before a run sends anything: raises UsageError for a budget that is not proven."""
     engines: set[Engine] = field(default_factory=set)
 
     async def run(
         self, scheme: Scheme, inputs: Mapping[str, Any], truth: Any = None, *, has_truth: bool = False
     ) -> Outcome:
         """Run a scheme. Raises RunError, with the outcome until then, if it ends without a result; cancelling
-        leaves nothing running."""
+        leaves nothing running. Raises UsageError, before it
+        sends anything, for inputs that do not fit and for a budget that is not proven."""
         with relaxed_gc():
-            return await self._run(scheme, check_inputs(scheme, inputs), truth, has_truth)
+            given = check_inputs(scheme, inputs)
+            if self.prove is not None:
+                self.prove(scheme, given)
+            return await self._run(scheme, given, truth, has_truth)
 
     async def _run(self, scheme: Scheme, inputs: dict[str, Any], truth: Any, has_truth: bool) -> Outcome:
         settings, remaining = self.settings, CallsRemaining(self.program)

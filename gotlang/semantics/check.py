@@ -23,7 +23,7 @@ from gotlang.semantics.returns import with_returns
 from gotlang.semantics.skips import SkipChecker
 from gotlang.semantics.studies import Target, check_study
 from gotlang.semantics.symbols import Symbols, add_function, collect
-from gotlang.semantics.test_declarations import DeclaredTest, check_tests
+from gotlang.semantics.test_declarations import UNITS, DeclaredTest, check_limits, check_tests
 from gotlang.semantics.truth import check_ground_truth
 from gotlang.semantics.warnings import warn_unused, warn_unused_thoughts
 from gotlang.span import Source
@@ -112,6 +112,7 @@ def check(
     schemes = [d for d in declarations if isinstance(d, n.Scheme) and symbols.nodes.get(d.name.text) is d]
     for scheme in schemes:
         pipelines.wrong |= check_names(scheme, symbols, report)
+        check_limits(scheme.within, UNITS, report)
     _check_schemes(schemes, pipelines, report)
     own = [d for d in modules[0].declarations if isinstance(d, n.Test)]
     tests = check_tests(own, symbols, pipelines, report)

@@ -1,0 +1,140 @@
+"""`decreases depth`: each call of a scheme by itself passes less of one whole number, and only where that is
+left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final
+
+from gotlang.diagnostics import Report
+from gotlang.semantics.check import Checked
+from gotlang.semantics.expressions import Matched
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.syntax.walk import children, walk
+from gotlang.types import INT
+
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}
+_NEGATED = {"<": ">=", "<=": ">", "!=": "=="}
+
+
+def check_measures(checked: Checked, report: Report) -> None:
+    """Report each `decreases` that is not proven."""
+    schemes = {d.name.text: d for d in checked.symbols.nodes.values() if isinstance(d, n.Scheme)}
+    for name, node in schemes.items():
+        measure = node.decreases
+        if measure is None:
+            continue
+        types = dict(checked.symbols.schemes[name].parameters)
+        if not isinstance(measure, e.Reference) or types.get(measure.name) != INT:
+            help = "name an input of type `int`, such as `decreases depth`"
+            report.error(
+                "GOT0766", "what decreases is an input that is a whole number", measure.span, help=help
+            )
+            continue
+        others = [
+            call
+            for other, callee in schemes.items()
+            if other != name and _reaches(callee, name, schemes)
+            for call in _calls(node, other)
+        ]
+        for call in others:
+            message = f"`{call.function.text}` calls `{name}` again, and the depth of that is not followed"
+            report.error("GOT0766", message, call.span, help="let the scheme call itself")
+        _Descent(name, measure.name, checked.arguments, report).visit(node.body, None)
+
+
+def _calls(node: e.Node, name: str) -> list[e.Call]:
+    return [part for part in walk(node) if isinstance(part, e.Call) and part.function.text == name]
+
+
+def _reaches(start: n.Scheme, name: str, schemes: Mapping[str, n.Scheme]) -> bool:
+    seen, pending = set[str](), [start]
+    while pending:
+        for part in walk(pending.pop()):
+            if isinstance(part, e.Call) and (callee := part.function.text) in schemes and callee not in seen:
+                seen.add(callee)
+                pending.append(schemes[callee])
+    return name in seen
+
+
+@final
+class _Descent:
+    """Goes through a scheme with the least value that conditions leave for its measure."""
+
+    def __init__(self, name: str, measure: str, arguments: Mapping[int, Matched], report: Report) -> None:
+        self.name = name
+        self.measure = measure
+        self.arguments = arguments
+        self.report = report
+
+    def visit(self, node: e.Node, least: float | None) -> None:
+        """Look at the calls in a node, where the measure is at least `least` (None: any number)."""
+        match node:
+            case n.If(branches=branches, otherwise=otherwise):
+                for condition, body in branches:
+                    self.visit(condition, least)
+                    self.visit(body, _larger(least, self.implied(condition, True)))
+                    least = _larger(least, self.implied(condition, False))
+                if otherwise is not None:
+                    self.visit(otherwise, least)
+            case e.Conditional(condition=condition, then=then, otherwise=other):
+                self.visit(condition, least)
+                self.visit(then, _larger(least, self.implied(condition, True)))
+                self.visit(other, _larger(least, self.implied(condition, False)))
+            case _:
+                if isinstance(node, e.Call) and node.function.text == self.name:
+                    self.call(node, least)
+                for part in children(node):
+                    self.visit(part, least)
+
+    def call(self, node: e.Call, least: float | None) -> None:
+        """A call of the scheme by itself."""
+        given = dict(self.arguments.get(id(node), ())).get(self.measure)
+        match given:
+            case e.Binary(
+                operator="-", left=e.Reference(name=name), right=e.Constant(value=int() as step)
+            ) if name == self.measure and step > 0:
+                if least is not None and least >= step:
+                    return
+                at, help = (
+                    f"here it may be less than {step}",
+                    f"call it where `{name} >= {step}`: `if {name} >= {step}:`",
+                )
+            case _:
+                at, help = "this is not proven to be less", f"write `{self.measure} - 1`"
+        place = given.span if given is not None else node.span
+        message = f"`{self.measure}` of `{self.name}` does not decrease to 0"
+        self.report.error("GOT0766", message, place, at, help=help)
+
+    def implied(self, condition: e.Expression, holds: bool) -> float | None:
+        """The least value of the measure where a condition holds, or where it does not."""
+        match condition:
+            case e.Unary(operator="not", operand=inner):
+                return self.implied(inner, not holds)
+            case e.Binary(operator="and" | "or" as joint, left=left, right=right):
+                sides = self.implied(left, holds), self.implied(right, holds)
+                if (joint == "and") == holds:
+                    return _larger(*sides)
+                return None if None in sides else min(side for side in sides if side is not None)
+            case e.Compare(first=first, rest=rest) if holds or len(rest) == 1:
+                least = None
+                for word, other in rest:
+                    least = _larger(least, self._compared(first, word, other, holds))
+                    first = other
+                return least
+        return None
+
+    def _compared(self, left: e.Expression, word: str, right: e.Expression, holds: bool) -> float | None:
+        if isinstance(left, e.Constant):
+            left, word, right = right, _TURNED.get(word, ""), left
+        if not holds:
+            word = _NEGATED.get(word, "")
+        match left, right:
+            case e.Reference(name=name), e.Constant(value=int() as bound) if name == self.measure:
+                return {">": bound + 1, ">=": bound, "==": bound}.get(word)
+        return None
+
+
+def _larger(one: float | None, other: float | None) -> float | None:
+    return max((each for each in (one, other) if each is not None), default=None)

@@ -1,0 +1,123 @@
+"""Proves budgets: that no run of a scheme makes more calls, has a longer critical path or costs more than its
+`within` says. A bound holds whatever models respond, for early stopping or without it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from gotlang.estimate.cost import CostRange, costs_of
+from gotlang.estimate.estimator import TokenCounter
+from gotlang.ir import program as ir
+
+_RANGES = {"calls": "calls", "hops": "critical_path", "usd": "usd"}
+_WAYS = ((False, False), (True, False), (True, True))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """A limit of a scheme that is not proven: `most` is what was found instead (None: no bound, or, in
+    dollars, no known price where `priced` is false), with the formula it comes from, if that can be
+    written."""
+
+    scheme: ir.Scheme
+    unit: str
+    limit: float
+    most: float | None
+    formula: str | None
+    priced: bool = True
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in words."""
+        name, budget = self.scheme.name, f"its budget of {self.limit:g} {self.unit}"
+        if not self.priced:
+            return f"scheme `{name}`: {budget} cannot be proven, since the price of a model is not known"
+        if self.most is None:
+            why = f"the bound is {self.formula}" if self.formula else "there is no bound"
+            return f"scheme `{name}`: {budget} cannot be proven: {why}"
+        found = f"{self.most:.6g} {self.unit}"
+        if self.formula and not self.formula.replace(".", "").isdigit():
+            found += f" = {self.formula}"
+        return f"scheme `{name}` may take {found}, more than {budget}"
+
+    @property
+    def help(self) -> str:
+        """What to do about it."""
+        if not self.priced:
+            return "give its price in a file with `--prices`"
+        if self.most is None:
+            return "bound what is in the formula: a constant `k`, `count`, `min(n, 5)`, a known depth"
+        return "raise the budget, or lower what is in the formula"
+
+
+class Lengths:
+    """A counter for proofs that knows neither prices nor how long texts are."""
+
+    default_max_tokens = 1
+    batch = 1
+
+    def price(self, model: str | None) -> tuple[float, float] | None:
+        """Unknown."""
+        return None
+
+    def value(self, value: Any) -> int:
+        """Not counted."""
+        return 0
+
+    def request(
+        self, prompt: ir.Prompt, known: Mapping[str, Any], tokens: Mapping[str, tuple[float, float]]
+    ) -> tuple[float, float]:
+        """Unknown."""
+        return 0, math.inf
+
+
+def unproven(
+    program: ir.Program,
+    scheme: ir.Scheme,
+    *,
+    params: Mapping[str, Any] | None = None,
+    counter: TokenCounter | None = None,
+    inputs: Mapping[str, Any] | None = None,
+) -> Iterator[Unproven]:
+    """The limits of a scheme that are not proven, for these inputs (None: for any). Without a counter,
+    dollars are left for the start of a run, and with one those of each call of another scheme are proven too.
+    `params` are the values of params that have others than their defaults."""
+    limits = dict(scheme.limits)
+    if counter is None:
+        limits.pop("usd", None)
+        if not limits:
+            return
+    values = {param.name: param.default for param in program.params} | dict(params or {})
+    invoked: list[tuple[ir.Scheme, CostRange | None]] = []
+    ways = [
+        costs_of(
+            program,
+            scheme,
+            counter or Lengths(),
+            early=early,
+            at_once=at_once,
+            params=values,
+            inputs=inputs,
+            invoked=invoked,
+        )[0]
+        for early, at_once in _WAYS
+    ]
+    for unit, limit in limits.items():
+        yield from _judged(scheme, unit, limit, [getattr(costs, _RANGES[unit]) for costs in ways])
+    for called, usd in invoked if counter is not None else ():
+        if (most := dict(called.limits).get("usd")) is not None:
+            yield from _judged(called, "usd", most, [usd])
+
+
+def _judged(scheme: ir.Scheme, unit: str, limit: float, ranges: list[CostRange | None]) -> Iterator[Unproven]:
+    known = [found for found in ranges if found is not None]
+    if len(known) < len(ranges):
+        yield Unproven(scheme, unit, limit, None, None, priced=False)
+        return
+    worst = max(known, key=lambda found: math.inf if found.high is None else found.high)
+    if worst.high is None or worst.high > limit:
+        yield Unproven(scheme, unit, limit, worst.high, worst.formula or worst.formula_high)
