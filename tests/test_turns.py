@@ -11,9 +11,10 @@ from support.openai_server import OpenAIServer, status
 from support.orders import run_in_order
 
 from gotlang.errors import ModelError, RunError
-from gotlang.models.base import Message, Request
+from gotlang.models.base import DecodingSettings, Message, Request
 from gotlang.models.openai import OpenAIModel
-from gotlang.models.simulated import SimulatedModel
+from gotlang.models.simulated import Simulated, SimulatedModel
+from gotlang.models.tokens import estimate_tokens
 
 CHAT = """
 prompt reply(topic: str, history: list[Message], question: str) -> int:
@@ -142,3 +143,39 @@ def test_openai_itself_is_not_asked_to_continue(monkeypatch: pytest.MonkeyPatch)
     assert "prefill" in model.refuses
     with pytest.raises(ModelError, match="cannot continue an assistant's turn"):
         asyncio.run(model.ask(ending("assistant"), 1))
+
+
+THINKS = """
+prompt solve(n: int) -> int:
+    effort "low"
+    thinking_budget 7
+    max_tokens 9
+    "{{ n }}"
+
+scheme ask(n: int) -> int:
+    Generate(k=2) solve(n)
+    Vote()
+"""
+
+
+def test_reasoning_is_paid_counted_and_not_read() -> None:
+    def solve(rng: Random, n: int, settings: DecodingSettings) -> Simulated:
+        assert (settings.effort, settings.thinking_budget) == ("low", 7)
+        return Simulated(f"{n * 2}", reasoning="7 is odd, so 9.")
+
+    result = run_in_order(THINKS, {"n": 21}, SimulatedModel({"solve": solve}))
+    account = result.outcome.ledger.accounts_json()["none"]
+    thought = estimate_tokens("7 is odd, so 9.")
+    assert result.value == 42
+    assert (account["reasoning_tokens"], account["output_tokens"]) == (2 * thought, 2 * thought + 2)
+    assert account["usd"] == pytest.approx(
+        (account["input_tokens"] * 0.5 + account["output_tokens"] * 1.5) / 1e6
+    )
+
+
+def test_reasoning_counts_towards_max_tokens() -> None:
+    def solve(rng: Random, n: int) -> Simulated:
+        return Simulated("42", reasoning="one two three four five six seven eight nine ten")
+
+    with pytest.raises(RunError, match="cut off at max_tokens"):
+        run_in_order(THINKS, {"n": 21}, SimulatedModel({"solve": solve}))

@@ -25,7 +25,7 @@ _TRANSPARENT = {CHANGES_GRAPH, "cache", "lru_cache", "override", "final"}
 _DYNAMIC = {"globals", "locals", "vars", "exec", "eval", "setattr", "__import__"}
 """Built-in functions by which a module may have names that its text does not show."""
 
-_CONTEXT = ("temperature", "model", "messages")
+_CONTEXT = ("temperature", "model", "messages", "settings")
 """Parameters of a simulator that get what a request has, beside the prompt's inputs."""
 
 

@@ -127,6 +127,8 @@ def show(key: str, cache: str, json: bool) -> int:
     for number, sample in sorted(stored.items()):
         facts = f"{sample.completion.output_tokens} tokens, {sample.latency_s:.1f} s"
         say(style.blue(f"--- sample {number} ({facts}) ---"))
+        if sample.completion.reasoning:
+            say(style.dim(harmless(sample.completion.reasoning)))
         say(sample.completion.text, exact=True)
     return 0
 

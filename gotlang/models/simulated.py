@@ -6,9 +6,10 @@ A simulator is a Python file with a plain function for each prompt, named like i
     def sort(rng, numbers):
         return str(sorted(numbers))
 
-A parameter `temperature`, `model` or `messages` gets what the request has: the temperature, the model's name
-(`simulated`, or one that the simulator declares) and the whole `Message`s, so that a simulator can depend on
-all that a model sees. A simulator that is asked something outside of what it simulates raises `NotSimulated`.
+A parameter `temperature`, `model`, `messages` or `settings` gets what the request has: the temperature, the
+model's name (`simulated`, or one that the simulator declares), the whole `Message`s, with the paths of their
+images and files, and the `DecodingSettings`, so that a simulator can depend on all that a model sees. A
+simulator that is asked something outside of what it simulates raises `NotSimulated`.
 
 The text depends only on the identity of the call and the number of the sample, never on the order of calls:
 the same program with other concurrency, batching or scheduling gives the same results.
@@ -82,11 +83,13 @@ GPT_35_TURBO = Price(
 class Simulated:
     """A simulator's result with its confidence: `logprob` is the natural logarithm (at most 0) of the
     probability of the whole text, and is spread evenly over its tokens. Or `tokens` are those of the text,
-    each with its log-probability and its alternatives with theirs, and `logprob` is their sum."""
+    each with its log-probability and its alternatives with theirs, and `logprob` is their sum. `reasoning` is
+    what a model that reasons thinks before: its tokens are output tokens, and not part of the text."""
 
     text: str
     logprob: float = 0.0
     tokens: tuple[tuple[str, float, tuple[tuple[str, float], ...]], ...] = ()
+    reasoning: str = ""
 
 
 Simulator = Callable[..., str | Simulated]
@@ -96,6 +99,7 @@ CONTEXT: Final[Mapping[str, Callable[[Request], object]]] = {
     "temperature": lambda request: request.settings.temperature,
     "model": lambda request: request.model.partition("@")[0].removeprefix(f"{NAME}:"),
     "messages": lambda request: request.messages,
+    "settings": lambda request: request.settings,
 }
 """Parameters that a simulator may have besides `rng` and its prompt's, unless the prompt has them too."""
 
@@ -346,7 +350,8 @@ class SimulatedModel(Model):
             await self._sleep(latency)
         read = request_tokens(request.messages)
         read += sum(estimate_tokens(part) for tool in request.tools for part in structs.astuple(tool))
-        usage = Usage(read, sum(one.output_tokens for one in completions))
+        thought = sum(estimate_tokens(one.reasoning) for one in completions)
+        usage = Usage(read, sum(one.output_tokens for one in completions), 0, thought)
         silent = request.settings.logprobs and any(one.logprob is None for one in completions)
         note = (
             f"no log-probability: the simulator {request.prompt} does not return `Simulated(text, logprob)`"
@@ -370,6 +375,16 @@ class SimulatedModel(Model):
 
     def _completion(self, request: Request, rng: random.Random) -> Completion:
         result = self._call(request, rng)
+        most = request.settings.max_tokens
+        thought = [] if isinstance(result, str) else split_tokens(result.reasoning)[:most]
+        one = self._written(request, result, most - len(thought))
+        if thought:
+            tokens = one.output_tokens + len(thought)
+            one = structs.replace(one, output_tokens=tokens, reasoning="".join(thought))
+        return one
+
+    def _written(self, request: Request, result: str | Simulated, most: int) -> Completion:
+        """What follows the reasoning, in so many tokens at most."""
         whole = result if isinstance(result, str) else result.text
         text = whole
         for stop in request.settings.stop:
@@ -381,16 +396,16 @@ class SimulatedModel(Model):
             given = tuple(token for token, end in zip(given, ends, strict=True) if end <= len(text))
             tokens = [token for token, _, _ in given]
         finish_reason = "stop"
-        if len(tokens) > request.settings.max_tokens:
-            tokens = tokens[: request.settings.max_tokens]
+        if len(tokens) > most:
+            tokens = tokens[:most]
             text, finish_reason = "".join(tokens), "length"
         if isinstance(result, str) or not request.settings.logprobs:
             return Completion(text, finish_reason, output_tokens=len(tokens))
         if given:
             given = given[: len(tokens)]
             each = tuple((token, logprob) for token, logprob, _ in given)
-            most = request.settings.top_logprobs
-            likeliest = tuple(some[:most] for _, _, some in given) if most else ()
+            shown = request.settings.top_logprobs
+            likeliest = tuple(some[:shown] for _, _, some in given) if shown else ()
             total = math.fsum(logprob for _, logprob in each)
             return Completion(text, finish_reason, total, each, len(each), alternatives=likeliest)
         share = 1.0 if text == whole else len(tokens) / estimate_tokens(whole)

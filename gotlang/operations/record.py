@@ -19,7 +19,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Binary, Constant, Expression, Unary
 from gotlang.syntax.format import format_expression
 from gotlang.thought import Thoughts
-from gotlang.types import BOOL, FLOAT, INT, STR, ListType, Type
+from gotlang.types import BOOL, FLOAT, INT, STR, ListType, LiteralType, Type
 
 StepT = TypeVar("StepT", bound=Step)
 
@@ -81,14 +81,17 @@ MODEL_SETTINGS: dict[str, SettingRule] = {
     "regex": SettingRule((STR,), wrong=wrong_in_regex),
     "grammar": SettingRule((STR,), wrong=wrong_in_grammar),
     "seed": SEED,
+    "effort": SettingRule((LiteralType(("low", "medium", "high")),)),
+    "thinking_budget": SettingRule((INT,), 0),
     "share": SHARE,
     "timeout": SettingRule((FLOAT,), least=0.001),
     "retries": SettingRule((INT,), 0, MOST),
 }
 """Settings of a model call, in prompts and in operations. `top_logprobs` is how many alternatives of each
-token are asked for, with log-probabilities; `regex` and `grammar` are what a response must match. `share`
-makes equal requests of a run one call; `timeout` is how many seconds a response may take, `retries` how many
-further samples are asked for, for each that is wanted, where some fail."""
+token are asked for, with log-probabilities; `regex` and `grammar` are what a response must match.
+`effort` and `thinking_budget` (tokens) say how long a model that reasons may think. `share` makes equal
+requests of a run one call; `timeout` is how many seconds a response may take, `retries` how many further
+samples are asked for, for each that is wanted, where some fail."""
 
 TOOL_SETTINGS: dict[str, SettingRule] = {
     "turns": SettingRule((INT,), 1, 1000),

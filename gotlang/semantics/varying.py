@@ -25,7 +25,7 @@ MODELS = "models"
 """Varies which model each prompt asks."""
 TEXT_PARTS = ("instruction", "examples")
 """The texts of a prompt that vary."""
-ASKED = ("temperature", "top_p", "max_tokens", "stop", "model", "retries")
+ASKED = ("temperature", "top_p", "max_tokens", "stop", "model", "effort", "thinking_budget", "retries")
 """The settings of requests that vary, of one prompt or of all."""
 _RUN: dict[str, SettingRule] = {"schedule": SettingRule((STR,)), "concurrency": SettingRule((INT,), 1)}
 """The options of a run that vary; they change no result."""
