@@ -25,6 +25,7 @@ from gotlang.options import Options as Options
 from gotlang.program import CheckedProgram
 from gotlang.result import Result as Result
 from gotlang.runtime.graph import within as within
+from gotlang.runtime.person import Question as Question
 from gotlang.runtime.plain import RequestLog as RequestLog
 from gotlang.runtime.plain import operations as operations
 from gotlang.runtime.python import refused, simulated_models

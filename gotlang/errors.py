@@ -127,6 +127,14 @@ class OutsideSimulation(ModelError):
     does where a call fails."""
 
 
+class Waiting(ModelError):
+    """A question to a person who has not answered yet: the rest of the run goes on without it."""
+
+    def __init__(self, question: Any) -> None:
+        super().__init__(f"question {question.id} has no answer yet")
+        self.question = question
+
+
 class CacheError(GotError):
     """A cache that cannot be opened, read or written, or is not one."""
 

@@ -14,6 +14,7 @@ from gotlang.errors import UsageError
 from gotlang.models.base import Model
 from gotlang.models.registry import default_model, is_simulated
 from gotlang.runtime.context import DEFAULT_CONCURRENCY
+from gotlang.runtime.person import Answering
 from gotlang.runtime.sampler.events import Observer
 
 DEFAULT_CACHE: Final = Path(".gotc/cache.sqlite")
@@ -78,7 +79,9 @@ class Options:
     `timeout` is in seconds, for a request and for a function that `Call` runs (None: 180 for each). `rpm` and
     `tpm` are requests and tokens per minute. `batch` sends requests with the provider's batch API, at half
     the price and within a day; it needs a cache. `functions` are Python functions for the names that the
-    program leaves to its host. `corpora` are paths of other corpora for those that the program imports.
+    program leaves to its host. `answers` are people's, by the names of their questions, and `ask` is called
+    with any other `Question` (docs/people.md). `corpora` are paths of other corpora for those that the
+    program imports.
     `python` says whether the program's Python runs: None in folders that the user trusts, True and False in
     all or in none. Keys in the environment are hidden from it, but for those named in `python_keys`.
     `prefer` trades calls for time: with `latency`, all samples are requested at once; with `cost`, in
@@ -121,6 +124,8 @@ class Options:
     observe: Observer | None = None
     corpora: Mapping[str, str | Path] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
+    ask: Answering | None = None
 
     @property
     def chosen_model(self) -> str | Model:

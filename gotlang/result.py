@@ -241,6 +241,7 @@ class Result(Displayed):
             "metrics": {name: one.value for name, one in self.measures.items()},
             "metrics_unknown": {name: one.reason for name, one in self.measures.items() if one.reason},
             "partial": o.partial,
+            "waiting": [question._asdict() for question in o.waiting],
             "skipped": o.skipped,
             "ledger": o.ledger.accounts_json(),
             "spent": o.ledger.spent_json(),

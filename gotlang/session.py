@@ -24,11 +24,13 @@ from gotlang.metric import Score, measure
 from gotlang.models.base import Address, Model, ModelOptions
 from gotlang.models.prices import Spent
 from gotlang.models.registry import ModelPool, model_limits, open_model, specs_named
+from gotlang.operations.ask import PERSON
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.records import escaped
 from gotlang.result import Result
 from gotlang.runtime.context import DEFAULT_TIMEOUT_S, RunSettings
+from gotlang.runtime.person import Person
 from gotlang.runtime.plain import both
 from gotlang.runtime.run import Runner, check_params, check_truth
 from gotlang.runtime.sampler.recorder import Recorder
@@ -113,7 +115,7 @@ class Session:
         self.models = ModelPool(options.chosen_model, self._model_options(), opener)
         self.model = self.models(None)
         if replay is None and isinstance(options.chosen_model, str) and not options.simulated:
-            for spec in filter(None, specs_named(self.ir)):
+            for spec in filter(None, specs_named(self.ir) - {PERSON}):
                 self._check_trust(spec)
         # A replay takes the responses of its recording and no others.
         cache = options.chosen_cache if replay is None else replay.cache
@@ -226,6 +228,10 @@ class Session:
         )
 
     def _open_model(self, spec: str, options: ModelOptions) -> Model:
+        if spec == PERSON:
+            # A simulator that answers the questions of a program stands in for people, too.
+            answered = self.ir.questions <= options.simulators.keys()
+            return self.model if answered else Person(self.options.answers, self.options.ask)
         self._check_trust(spec)
         return open_model(spec, options)
 
@@ -313,6 +319,14 @@ class Session:
             self.endpoints,
             measures,
         )
+
+    def check_answered(self) -> None:
+        """Raises UsageError where questions to people would wait: for many rows, nobody is asked."""
+        if self.ir.questions and isinstance(self.models(PERSON), Person) and self.options.ask is None:
+            raise UsageError(
+                f"`{self.program.name}` asks a person, and nobody answers for many rows",
+                help="write a simulator for its questions, or answer in Python: `Options(ask=...)`",
+            )
 
     def graphs(self) -> list[dict[str, Any]]:
         """Both graphs of every current run, as they are now: `operations` and `thoughts`, as plain data."""

@@ -383,7 +383,9 @@ def _asked(symbols: Symbols, main: n.Module) -> set[str]:
         found.add(name)
         declared = symbols.nodes.get(name)
         if isinstance(declared, n.Scheme | n.Score):
-            waiting += [call.function.text for call in walk(declared) if isinstance(call, e.Call)]
+            people = {id(s.operands[0]) for s in _steps(declared) if s.operation.text == "Ask" and s.operands}
+            calls = [call for call in walk(declared) if isinstance(call, e.Call) and id(call) not in people]
+            waiting += [call.function.text for call in calls]
         elif isinstance(declared, n.Prompt):
             waiting += [tool.text for tool in declared.tools]
     return found

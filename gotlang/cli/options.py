@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.output import as_json
+from gotlang.cli.output import as_json, complain, harmless
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
-    from gotlang.api import Options
+    from gotlang.api import Options, Question
     from gotlang.config import ConfiguredUrl
 
     ParamType = click.ParamType[Any]
@@ -260,6 +261,10 @@ order_options = together(
         SCHEDULES[0],
     ),
 )
+answer_options = together(
+    pair("--answer", "ID=TEXT", "A person's answer to a question of the program, by the question's name."),
+    text("--answers", "FILE.json", "Answers from a JSON object, by the names of the questions."),
+)
 record_option = text("--record", "FILE", "Record requests and responses, for `--model replay:FILE`.")
 optimizer_options = together(
     choice(
@@ -296,6 +301,8 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
         own["concurrency"] = None if chosen["concurrency"] == "none" else chosen["concurrency"]
     if "cache" in chosen:
         own["cache"] = None if chosen["no_cache"] else str(chosen["cache"])
+    if "answer" in chosen:
+        own |= {"answers": _answers(chosen), "ask": at_terminal()}
     own |= {"python": python_allowed(chosen), "python_keys": chosen["python_key"]}
     if "corpus" in chosen:
         own["corpora"] = pairs(chosen["corpus"], "--corpus")
@@ -310,6 +317,35 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
         prefer=chosen.get("prefer"),
         **own,
     )
+
+
+def _answers(chosen: Mapping[str, Any]) -> dict[str, str]:
+    """What people have answered, by the names of the questions. Raises UsageError."""
+    from gotlang.records import InvalidRecord, from_json
+
+    found: dict[str, str] = {}
+    if (path := chosen["answers"]) is not None:
+        try:
+            found = from_json(Path(path).read_text("utf-8"), dict[str, str])
+        except (OSError, ValueError, InvalidRecord) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise UsageError(f"cannot read the answers in {path}: {reason}") from None
+    return found | pairs(chosen["answer"], "--answer")
+
+
+def at_terminal() -> Callable[[Question], str | None] | None:
+    """Asks whoever sits at the terminal; None where nobody does."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+
+    def ask(question: Question) -> str | None:
+        complain("")
+        for line in question.text.splitlines():
+            complain(harmless(line))
+        print("> ", end="", file=sys.stderr, flush=True)
+        return sys.stdin.readline().removesuffix("\n") or None
+
+    return ask
 
 
 def python_allowed(chosen: Mapping[str, Any]) -> bool | None:

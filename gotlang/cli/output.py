@@ -213,7 +213,7 @@ def annotation(level: str, message: str, **properties: object) -> str:
     return f"::{level} {','.join(written)}::{data(message)}"
 
 
-FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, CACHE_LOST, LIMITED, BUG, INTERRUPTED = (
+FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, CACHE_LOST, LIMITED, WAITING, BUG, INTERRUPTED = (
     1,
     2,
     3,
@@ -221,6 +221,7 @@ FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, CACHE_LOST, LIMITED, BUG, INTERRUPTE
     5,
     6,
     7,
+    8,
     70,
     130,
 )
@@ -234,6 +235,7 @@ EXIT_CODES: Final = {
     INVALID: "the result is not valid",
     CACHE_LOST: "the cache was lost, and nothing more requested: `--on-cache-loss`",
     LIMITED: "a limit of `--sandbox` ended it: processor time, time, memory, output",
+    WAITING: "a question to a person waits for an answer: `--answer`",
     BUG: "an internal error of gotc",
     INTERRUPTED: "interrupted",
 }

@@ -51,7 +51,7 @@ _REASONS = 5
 """Reasons for failures that are shown."""
 _WIDTH = 13
 _UNRECORDED = "the same command again records it; responses in the cache are not paid for again"
-_OUTPUTS = ("trace", "otel", "record", "resume", "json", "quiet", "partial")
+_OUTPUTS = ("trace", "otel", "record", "resume", "json", "quiet", "partial", "answer", "answers")
 _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 _OF_THE_USER = ("allow_python", "python_key")
 """What only the user can allow, each time: a history may be a stranger's."""
@@ -79,6 +79,7 @@ _OF_THE_USER = ("allow_python", "python_key")
     help="Send spans to an OpenTelemetry collector. "
     "[default: $OTEL_EXPORTER_OTLP_ENDPOINT, otherwise this machine]",
 )
+@opt.answer_options
 @opt.record_option
 @opt.text("--resume", "RUN", "Repeat a run of `gotc runs` with its inputs and settings.")
 @opt.flag("--partial", "Print the value of a result that is not valid or not complete, too.")
@@ -236,6 +237,8 @@ def _run(order: Order) -> int:
         return output.CACHE_LOST
     for refused in unrecorded:
         message(refused.message, _UNRECORDED)
+    if result.outcome.waiting:
+        return output.WAITING
     complete = output.FAILED if unrecorded else 0
     return {"complete": complete, "partial": output.PARTIAL, "invalid": output.INVALID}[result.status]
 
@@ -251,7 +254,9 @@ def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
             yield f"partial: {result.partial}{left}"
             if result.value is None:
                 yield "  there is no result: no thought of it was made until then"
-            if result.outcome.stopped not in (None, "interrupted"):
+            if result.outcome.waiting:
+                yield from _questions(result, options)
+            elif result.outcome.stopped not in (None, "interrupted"):
                 yield f"  {output.WITHOUT_CACHE}"
             elif result.outcome.stopped is None:
                 cached = "" if options.cache is None else ": completed calls are cached"
@@ -260,6 +265,17 @@ def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
             yield f"not valid: {result.not_valid}"
     if result.value is not None and not shown:
         yield f"  its value is not printed: `--partial` prints it, `gotc show {result.run}` has its thoughts"
+
+
+def _questions(result: Result, options: Options) -> Iterator[str]:
+    """What waits for an answer, and how to give it."""
+    for question in result.outcome.waiting:
+        first, *more = map(harmless, question.text.splitlines() or [""])
+        yield f"  {question.id}  {first}"
+        yield from (f"  {' ' * len(question.id)}  {line}" for line in more)
+    given = " ".join(f"--answer {question.id}=..." for question in result.outcome.waiting)
+    kept = "" if options.cache is None else "; what was paid for is in the cache"
+    yield f"  run the same command again with {given}{kept}"
 
 
 @final

@@ -327,6 +327,7 @@ async def evaluate(
     """
     if not isinstance(scheme, Scheme):
         scheme = session.ir.scheme(session.program.scheme(scheme).name)
+    session.check_answered()
     metric, measures = session.program.metric(scheme), session.program.metrics(scheme, metrics)
     check_truth(data, [each for each in measures if each.name in metrics])
     total = repeat * len(data.rows)

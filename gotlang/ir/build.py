@@ -22,6 +22,7 @@ from gotlang.ir.lines import with_lines
 from gotlang.ir.searches import build_first, build_search
 from gotlang.ir.text import line_text
 from gotlang.operations import OPERATIONS
+from gotlang.operations.ask import QUESTION
 from gotlang.operations.names import POOL_NAMES, free_names, is_own_score, looks_at_pool, with_expressions
 from gotlang.operations.record import MODEL_SETTINGS
 from gotlang.operations.step import Line
@@ -66,7 +67,7 @@ def build(checked: Checked, name: str, *, tests: bool = False) -> ir.Program:
     scores = [(d, symbols.scores[d.name.text]) for d, _ in every(n.Score)]
     schemes = [(d, symbols.schemes[d.name.text]) for d, _ in every(n.Scheme)]
     schemes += [(test.scheme, test.signature) for test in checked.tests if tests]
-    return ir.Program(
+    program = ir.Program(
         name,
         tuple(build_param(d, symbols.params[d.name.text]) for d, _ in every(n.Param)),
         tuple(build_prompt(d, symbols.prompts[d.name.text]) for d, _ in every(n.Prompt)),
@@ -83,6 +84,11 @@ def build(checked: Checked, name: str, *, tests: bool = False) -> ir.Program:
         symbols.default_scheme(checked.modules[0].span.source),
         tuple(_metric(d, symbols) for d, _ in every(n.Metric)),
     )
+    if QUESTION in program.questions:
+        text = Template.parse("{{ question }}")
+        asked = ir.Prompt(QUESTION, (("question", STR),), STR, False, user=text)
+        program = replace(program, prompts=(*program.prompts, asked))
+    return program
 
 
 def _metric(node: n.Metric, symbols: Symbols) -> ir.MetricFunction:

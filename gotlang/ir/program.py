@@ -11,6 +11,7 @@ from typing import Any, TypeVar, final
 
 from gotlang.answers.forms import Form
 from gotlang.operations.aggregate import Aggregate as Aggregate
+from gotlang.operations.ask import Ask as Ask
 from gotlang.operations.call import Call as Call
 from gotlang.operations.first import First as First
 from gotlang.operations.foreach import Foreach as Foreach
@@ -266,6 +267,12 @@ class Program:
         """The bodies of its schemes and scores, by name."""
         bodies = {scheme.name: scheme.body for scheme in self.schemes}
         return bodies | {score.name: score.body for score in self.scores}
+
+    @property
+    def questions(self) -> set[str]:
+        """The prompts that people are asked."""
+        steps = (step for body in self.bodies.values() for step in body.all_steps())
+        return {step.prompt for step in steps if isinstance(step, Ask)}
 
     @property
     def functions(self) -> set[str]:

@@ -19,6 +19,7 @@ from gotlang import keys
 from gotlang.errors import GotError, UsageError
 from gotlang.models.base import Model, ModelOptions, Price, Provider
 from gotlang.models.endpoint import OPENAI, url_of
+from gotlang.operations.ask import PERSON
 
 if TYPE_CHECKING:
     from gotlang.ir.program import Program
@@ -148,10 +149,13 @@ class ModelPool:
         self._named: dict[str | None, Model] = {}
 
     def __call__(self, name: str | None) -> Model:
-        if not isinstance(self._own, str):
+        if not isinstance(self._own, str) and name != PERSON:
             return self._own
         if (known := self._named.get(name)) is not None:
             return known
+        if name == PERSON or not isinstance(self._own, str):
+            found = self._named[name] = self._opened[PERSON] = self._open(PERSON, self.options)
+            return found
         spec = model_spec(name, self._own, self.options.simulated)
         if spec not in self._opened:
             _check_vendor(name or self._own, spec, self.options)

@@ -15,6 +15,7 @@ _OPERATIONS = (
     "generate",
     "improve",
     "aggregate",
+    "ask",
     "score",
     "validate",
     "keep_valid",

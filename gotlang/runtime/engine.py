@@ -171,7 +171,8 @@ class Engine:
                         calling.push(self.scheduler(operation), operation)
         if graph.ready:
             self._loop.call_soon(self._advance)
-        if self._result.state == FAILED and not self.stopping:
+        # What waits for a person is not lost: the rest goes on, up to the other questions.
+        if self._result.state == FAILED and not self.stopping and not self.context.sampler.waiting:
             self._stop("another operation failed")
         following = None
         if not self.stopping:

@@ -17,7 +17,9 @@ from gotlang.ir.program import Prompt
 from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, ModelOptions, Price, Usage
 from gotlang.models.registry import model_spec, price_of_model
 from gotlang.models.tokens import estimate_tokens, request_tokens
+from gotlang.operations.ask import PERSON
 from gotlang.runtime.outcome import Outcome
+from gotlang.runtime.person import FREE_OF_CHARGE
 from gotlang.runtime.render import render
 from gotlang.types import DictType, ListType, LiteralType, PairType, RecordType, Simple, Type, UnionType
 
@@ -48,6 +50,8 @@ class Sizes:
 
     def price_of(self, name: str | None) -> Price | None:
         """The price of a model by the name that a prompt has for it (None: the run's own)."""
+        if name == PERSON:
+            return FREE_OF_CHARGE
         if self._models is not None:
             return self._models(name).price
         if not isinstance(self._model, str):

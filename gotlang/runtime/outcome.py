@@ -21,6 +21,7 @@ from gotlang.runtime.graph import (
     within,
 )
 from gotlang.runtime.partial import partial_result
+from gotlang.runtime.person import Question
 from gotlang.runtime.sampler.events import Failure
 from gotlang.runtime.sampler.ledger import Ledger, Times
 from gotlang.span import Span
@@ -55,6 +56,8 @@ class Outcome:
     skipped: int = 0
     stopped: str | None = None
     notes: tuple[str, ...] = ()
+    waiting: tuple[Question, ...] = ()
+    """The questions to people that have no answer yet."""
     graph: Graph = field(default_factory=Graph, repr=False, compare=False)
 
 
@@ -66,6 +69,8 @@ def outcome_of(
     operation, sampler, graph = handle.operation, context.sampler, context.graph
     done = operation.state == DONE
     partial = sampler.budget.reason() if sampler.refused else None
+    if waiting := tuple(sorted(sampler.waiting)):
+        partial = f"{len(waiting)} question{'s' * (len(waiting) != 1)} to a person without an answer"
     # An interruption changes nothing if no sample was left to request.
     if stopped is not None and (context.skipped or not done):
         partial = stopped
@@ -111,6 +116,7 @@ def outcome_of(
         skipped=context.skipped,
         stopped=stopped if partial is not None and partial == stopped else None,
         notes=tuple(sampler.notes),
+        waiting=waiting,
         graph=graph,
     )
     if lost is not None:

@@ -24,6 +24,7 @@ from gotlang.errors import (
     LimitExceeded,
     ModelError,
     OutsideSimulation,
+    Waiting,
 )
 from gotlang.models.base import AlreadyCached, Completion, Model, Permit, Reply, Request, Usage
 from gotlang.runtime.sampler.budget import Allowance, Budget
@@ -207,6 +208,8 @@ class Sampler:
         self.outside: OutsideSimulation | None = None
         """The first request that a simulator refused, because it does not simulate such."""
         self.notes = notes
+        self.waiting: list[Any] = []
+        """The questions to people that have no answer yet."""
         self.asked = 0
         """Samples that operations asked for, shared ones counted each time."""
         self._process: dict[tuple[str, int], Found | _Pending] = {}
@@ -490,6 +493,9 @@ class Sampler:
         except BudgetExceeded as error:
             self.refused = True
             spent.requests += allowance.requests
+            pending.give_up(numbers, error.message, cut_off=True)
+        except Waiting as error:
+            self.waiting.append(error.question)
             pending.give_up(numbers, error.message, cut_off=True)
         except ModelError as error:
             if isinstance(error, OutsideSimulation):
