@@ -12,10 +12,11 @@ A score of one thought, or of no thought at all, is asked like a scheme, and its
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from gotlang.ir import program as ir
+from gotlang.operations.ask import QUESTION
 from gotlang.operations.names import POOL_NAMES, free_names
 from gotlang.operations.step import Line
 from gotlang.scope import PoolType
@@ -23,11 +24,21 @@ from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression
 from gotlang.syntax.walk import with_parts
-from gotlang.types import FLOAT, Type
+from gotlang.templates import Template
+from gotlang.types import FLOAT, STR, Type
 
 ONE = e.Constant(NOWHERE, 1)
 START_POOL = "%start"
 """The empty thought that a scheme starts with, wherever in it."""
+
+
+def with_question(program: ir.Program) -> ir.Program:
+    """A program with the prompt of questions to people that are texts, if it has such."""
+    if QUESTION not in program.questions:
+        return program
+    text = Template.parse("{{ question }}")
+    asked = ir.Prompt(QUESTION, (("question", STR),), STR, False, user=text)
+    return replace(program, prompts=(*program.prompts, asked))
 
 
 @final

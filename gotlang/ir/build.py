@@ -16,13 +16,12 @@ from msgspec import structs
 from gotlang.diagnostics import Diagnostic
 from gotlang.errors import CompileError, EvaluationError
 from gotlang.ir import program as ir
-from gotlang.ir.asking import ONE, START_POOL, Asking
+from gotlang.ir.asking import ONE, START_POOL, Asking, with_question
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.lines import with_lines
 from gotlang.ir.searches import build_first, build_search
 from gotlang.ir.text import line_text
 from gotlang.operations import OPERATIONS
-from gotlang.operations.ask import QUESTION
 from gotlang.operations.names import POOL_NAMES, free_names, is_own_score, looks_at_pool, with_expressions
 from gotlang.operations.record import MODEL_SETTINGS
 from gotlang.operations.step import Line
@@ -84,11 +83,7 @@ def build(checked: Checked, name: str, *, tests: bool = False) -> ir.Program:
         symbols.default_scheme(checked.modules[0].span.source),
         tuple(_metric(d, symbols) for d, _ in every(n.Metric)),
     )
-    if QUESTION in program.questions:
-        text = Template.parse("{{ question }}")
-        asked = ir.Prompt(QUESTION, (("question", STR),), STR, False, user=text)
-        program = replace(program, prompts=(*program.prompts, asked))
-    return program
+    return with_question(program)
 
 
 def _metric(node: n.Metric, symbols: Symbols) -> ir.MetricFunction:

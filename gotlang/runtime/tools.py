@@ -13,7 +13,6 @@ import re
 from functools import partial
 from typing import Any, NamedTuple, final
 
-from gotlang.analysis.annotations import annotated
 from gotlang.answers.calls import Tool, described, written_calls
 from gotlang.errors import EvaluationError, ReadError
 from gotlang.ir import program as ir
@@ -82,6 +81,8 @@ def _offered(context: Context, name: str) -> Tool:
 
 
 def _type(annotation: Any) -> Any:
+    from gotlang.analysis.annotations import annotated  # what runs without tools need no time for
+
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return annotated(text) or DYNAMIC
 
