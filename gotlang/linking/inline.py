@@ -31,6 +31,7 @@ _KINDS: Mapping[str, tuple[type[n.Declaration], ...]] = {
     "prompt": (n.Prompt,),
     "score": (n.Score, n.Prompt),
     "scheme": (n.Scheme,),
+    "corpus": (n.ImportCorpus,),
 }
 """What may be given for a part, by the word for it."""
 _Values = Mapping[str, e.Expression]
@@ -97,7 +98,7 @@ class _Inliner:
         self.operations = {d.name.text: d for d in declared if isinstance(d, n.Operation)}
         self.functions = {d.name.text: d for d in declared if isinstance(d, n.Function)}
         self.open = {d.name.text: d for d in declared if isinstance(d, n.Scheme) and _is_open(d)}
-        parts = (n.Prompt, n.Score, n.Scheme)
+        parts = (n.Prompt, n.Score, n.Scheme, n.ImportCorpus)
         self.parts = {d.name.text: d for d in declared if isinstance(d, parts) and not _is_open(d)}
         self.made: dict[tuple[str, ...], n.Scheme] = {}
         self.waiting: list[n.Scheme] = []
@@ -107,7 +108,8 @@ class _Inliner:
         self.uses = 0
         self.words = {name for d in declared for name in _bound(d)}
         others = n.ImportGot | n.ImportPython | n.Simulate | n.Test
-        self.words |= {d.name.text for d in declared if not isinstance(d, others)}
+        self.declared = {str(d.name.text) for d in declared if not isinstance(d, others)}
+        self.words |= self.declared
         for table in (self.operations, self.functions, self.open):
             for d in table.values():
                 self._definition(d)
@@ -220,6 +222,7 @@ class _Inliner:
                 return None
         locals_ = set(_bound(d.body))
         avoid = taken.union(*(free_names(value) for value in (*settings.values(), *given.values())))
+        avoid |= self.declared
         other = self._fresh(locals_, avoid | {p.name.text for p in (*d.settings, *d.operands)})
         before: list[n.Statement] = []
         for p in d.settings:
@@ -380,19 +383,19 @@ class _Inliner:
         while name in taken and name != d.name.text:
             name, number = f"{base}_{number}", number + 1
         self.shown[name] = f"{d.name.text}({', '.join(chosen)})"
-        body = mapped(self._put(d.body, parts, {}, use), lambda x: _retyped(x, types))
-        parameters = tuple(
-            replace(mapped(p, typed), default=None) for p in d.parameters if p.name.text not in parts
-        )
+        own = [p for p in d.parameters if p.name.text not in parts]
+        other = self._fresh({*_bound(d.body), *(p.name.text for p in own)}, self.declared)
+        body = mapped(self._put(d.body, parts, other, use), lambda x: _retyped(x, types))
+        parameters = tuple(replace(mapped(p, typed), name=_renamed(p.name, other), default=None) for p in own)
         truth = mapped(d.truth, typed) if d.truth is not None else None
         head = (e.Identifier(d.name.span.used_at(use), name), parameters, d.many, mapped(d.result, typed))
-        decreases = self._put(d.decreases, parts, {}, use) if d.decreases is not None else None
+        decreases = self._put(d.decreases, parts, other, use) if d.decreases is not None else None
         return n.Scheme(d.span.used_at(use), *head, truth, body, decreases, d.within)
 
     def _unify(
         self,
         wanted: n.PartType,
-        part: n.Prompt | n.Score | n.Scheme,
+        part: n.Prompt | n.Score | n.Scheme | n.ImportCorpus,
         variables: set[str],
         types: dict[str, n.TypeNode],
     ) -> None:
@@ -405,6 +408,8 @@ class _Inliner:
                 for one, other in zip(children(left), children(right), strict=False):
                     pair(one, other)
 
+        if isinstance(part, n.ImportCorpus):
+            return
         for type_, parameter in zip(wanted.parameters, part.parameters, strict=False):
             pair(type_, parameter.type)
         if wanted.result is not None and not isinstance(part, n.Score):
@@ -452,7 +457,7 @@ class _Inliner:
         """A part of a definition with what is given for its names, and its own names changed."""
 
         def renamed(name: e.Identifier | None) -> e.Identifier | None:
-            return replace(name, text=other[name.text]) if name is not None and name.text in other else name
+            return _renamed(name, other) if name is not None else None
 
         def change(part: e.Node) -> e.Node:
             match part:
@@ -491,6 +496,10 @@ class _Inliner:
 
 def _words(type_: e.Node) -> set[str]:
     return {part.name.text for part in walk(type_) if isinstance(part, n.NamedType)}
+
+
+def _renamed(name: e.Identifier, other: Mapping[str, str]) -> e.Identifier:
+    return replace(name, text=other[name.text]) if name.text in other else name
 
 
 def _retyped(node: e.Node, types: Mapping[str, n.TypeNode]) -> e.Node:

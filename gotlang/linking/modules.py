@@ -264,8 +264,6 @@ class _Linker:
                     return replace(node, scheme=called(name))
             if isinstance(node, n.Prompt) and node.tools:
                 node = replace(node, tools=tuple(map(called, node.tools)))
-            if isinstance(node, n.Prompt) and node.tools:
-                node = replace(node, tools=tuple(map(called, node.tools)))
             if isinstance(node, _NAMED) and (file, node.name.text) in self.names:
                 return replace(node, name=replace(node.name, text=self.names[file, node.name.text]))
             return node

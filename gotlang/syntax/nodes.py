@@ -37,11 +37,13 @@ class TypedName(Node, frozen=True):
 
     @property
     def part(self) -> str | None:
-        """`prompt`, `score` or `scheme` if one of these is to be given for an input; None for a value."""
+        """`prompt`, `score`, `scheme` or `corpus` if one of these is given for an input; None for a value."""
         match self.type:
             case PartType(kind=kind):
                 return kind.text
-            case NamedType(name=Identifier(text=("prompt" | "score" | "scheme") as text), arguments=()):
+            case NamedType(
+                name=Identifier(text=("prompt" | "score" | "scheme" | "corpus") as text), arguments=()
+            ):
                 return text
         return None
 

@@ -1,0 +1,156 @@
+"""The standard library: each scheme and operation runs, with the calls that its page says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gotlang
+from gotlang.files import compile_file
+
+PROGRAM = """
+from std.vote import self_consistency, best_of, SelfConsistency, WeightedVote
+from std.refine import SelfRefine, reflexion, chain_of_verification
+from std.debate import debate, mixture_of_agents
+from std.rag import retrieve_and_answer, decompose_and_retrieve
+from std.agent import react, plan_and_solve
+from std.search import beam, climb
+
+simulate with "sim.py"
+
+import corpus "pages.jsonl": pages
+
+prompt num(q: str) -> int:
+    "{{ q }}"
+prompt act(q: str, lessons: list[str]) -> int:
+    "{{ q }} {{ lessons }}"
+prompt reflect(q: str, n: int) -> str:
+    "{{ q }} {{ n }}"
+prompt better(q: str, n: int, note: str) -> int:
+    "{{ q }} {{ n }} {{ note }}"
+prompt hear(q: str, own: int, all: list[int]) -> int:
+    "{{ q }} {{ own }} {{ all }}"
+prompt more(q: str, all: list[int]) -> int:
+    "{{ q }} {{ all }}"
+prompt next(s: {n: int}) -> many {n: int}:
+    "{{ s }}"
+score small(s: {n: int}) -> lower, best 0:
+    s.n
+score right(q: str, n: int) -> higher, best 1:
+    1 if n == len(q) else 0
+
+scheme look(tool: str, input: str) -> str:
+    Retrieve(k=1) pages(tool + " " + input)
+    Vote()
+
+scheme a(q: str) -> str:
+    self_consistency(q)
+scheme b(q: str) -> int:
+    best_of(q, num, right, k=3)
+scheme c(q: str) -> int:
+    SelfRefine(3) num(q), reflect(q, it), better(q, it)
+scheme d(q: str) -> int:
+    reflexion(q, act, right, reflect)
+scheme e(q: str) -> str:
+    chain_of_verification(q)
+scheme f(q: str) -> int:
+    debate(q, num, hear, agents=4)
+scheme f2(q: str) -> str:
+    debate(q)
+scheme g(q: str) -> int:
+    mixture_of_agents(q, more)
+scheme g2(q: str) -> str:
+    mixture_of_agents(q, layers=3)
+scheme h(q: str) -> str:
+    retrieve_and_answer(q, pages)
+scheme i(q: str) -> str:
+    decompose_and_retrieve(q, pages, k=3)
+scheme j(q: str) -> str:
+    react(q, "look", look)
+scheme k(q: str) -> str:
+    plan_and_solve(q)
+scheme l(n: int) -> {n: int}:
+    s = {n: n}
+    beam(s, next, small, width=2)
+scheme m(n: int) -> {n: int}:
+    s = {n: n}
+    climb(s, next, small)
+scheme o(q: str) -> int:
+    x = SelfConsistency(3) num(q)
+    WeightedVote(3) num(q), it + x + 0.5
+"""
+SIMULATOR = """
+import json
+
+def num(rng, q): return str(len(q) + rng.choice([0, 0, 1]))
+def act(rng, q, lessons): return str(len(q) - 2 + len(lessons))
+def reflect(rng, q, n): return "one too few"
+def better(rng, q, n, note): return str(n + 1)
+def hear(rng, q, own, all): return str(max(all))
+def more(rng, q, all): return str(1 + sum(all))
+def next(rng, s): return json.dumps([{"n": s["n"] - 1}, {"n": s["n"] + 1}])
+def reason(rng, question): return "So. Answer: " + question.upper()
+def draft(rng, task): return task
+def plan_checks(rng, task, answer): return "- Is it?\\n- Was it?"
+def check(rng, question): return "No."
+def correct(rng, task, answer, questions, findings): return answer + str(len(findings))
+def opinion(rng, question): return "Answer: " + rng.choice("ab")
+def reply(rng, question, own, all): return "Answer: " + min(all)
+def propose(rng, question, others): return "<" + "".join(others) + ">" if others else "p"
+def from_passages(rng, question, passages): return str(len(passages))
+def split(rng, question): return "rivers\\nhills"
+def next_move(rng, task, tools, past):
+    move = {"type": "Act", "thought": "t", "tool": "look", "input": "rivers"}
+    if past:
+        move = {"type": "Finish", "thought": "t", "answer": past[-1]["found"]}
+    return json.dumps(move)
+def plan(rng, task): return "first\\nsecond"
+def carry_out(rng, task, steps, results): return steps[len(results)] + "!"
+def conclude(rng, task, steps, results): return " ".join(results)
+"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("std")
+    texts = ["about rivers", "about hills", "about towns"]
+    pages = "".join(f'{{"text": "{text}"}}\n' for text in texts)
+    for name, text in (("use.got", PROGRAM), ("sim.py", SIMULATOR), ("pages.jsonl", pages)):
+        (folder / name).write_text(text)
+    return folder / "use.got"
+
+
+def test_all_of_it_checks(path: Path) -> None:
+    assert compile_file(path).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "value", "calls"),
+    [
+        ("a", "HELLO", 5),
+        ("b", 5, 3),
+        ("c", None, 7),
+        ("d", 5, 5),
+        ("e", "hello2", 5),
+        ("f", None, 12),
+        ("f2", None, 9),
+        ("g", None, 7),
+        ("g2", None, 10),
+        ("h", "1", 1),
+        ("i", "2", 2),
+        ("j", "about rivers", 2),
+        ("k", "first! second!", 4),
+        ("l", {"n": 0}, 5),
+        ("m", {"n": 0}, 9),
+        ("o", None, 6),
+    ],
+)
+def test_a_scheme_of_it_asks_what_its_page_says(path: Path, scheme: str, value: Any, calls: int) -> None:
+    options = gotlang.Options(model="simulated", cache=None, python=True)
+    inputs: dict[str, Any] = {"n": 3} if scheme in "lm" else {"q": "rivers" if scheme in "hi" else "hello"}
+    result = gotlang.run(path, scheme=scheme, options=options, **inputs)
+    assert result.outcome.failures == ()
+    assert value is None or result.value == value
+    assert result.outcome.ledger.accounts[0].calls == calls
