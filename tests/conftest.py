@@ -15,6 +15,7 @@ from support.laws import NEW, times
 
 import gotlang.options
 from gotlang import trust
+from gotlang.models.local import weights_folder
 from gotlang.syntax.grammar import TABLES, from_tables, grammar_text, reader_from_tables
 
 BUILD_TABLES = Path(__file__).parents[1] / "grammars" / "build_tables.py"
@@ -38,9 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Trust everything, in a configuration folder of the tests' own (tests of trust have others). Build the
     parser's tables where the grammar has changed: each process would need 0.2 s without them."""
-    folder = tempfile.TemporaryDirectory(prefix="gotc-tests-")
+    folder, weights = tempfile.TemporaryDirectory(prefix="gotc-tests-"), weights_folder()
     config.add_cleanup(folder.cleanup)
     os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_CACHE_HOME"] = folder.name
+    if weights.is_dir():  # what was fetched is not fetched again
+        weights_folder().parent.mkdir()
+        weights_folder().symlink_to(weights, target_is_directory=True)
     trust.grant(Path("/"))
     if hasattr(config, "workerinput"):
         return

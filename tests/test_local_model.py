@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from support.gotc import environment, gotc, vote
 from support.listening import COMMAND
 
 from gotlang.answers.forms import response_format
+from gotlang.api import Options, compile
 from gotlang.errors import ModelError, UsageError
 from gotlang.models import local
 from gotlang.models.base import DecodingSettings, Message, ModelOptions, Request
@@ -295,3 +297,75 @@ def test_a_real_model_answers_the_same_again_and_costs_nothing() -> None:
     first, second, again = asyncio.run(main())
     assert first == again != second
     assert SOURCES["smollm2"].sha256[:8] in question.model
+
+
+HELD = """\
+type Seen = {
+    rate: int,
+    name: str,
+    likely: float,
+    odd: float,
+    certainty: float,
+    tops: list[int],
+    sums: list[int],
+}
+
+prompt rated(text: str) -> int:
+    temperature 0.7
+    regex "10|[0-9]"
+    "From 0 to 10, how good is this? {{ text }}"
+prompt named(text: str) -> str:
+    max_tokens 20
+    grammar "root ::= [A-Z] [a-z]+"
+    "A name, please. {{ text }}"
+prompt go_on(before: str) -> str:
+    temperature 0
+    logprobs true
+    "{{ before }}"
+prompt answer(question: str) -> str:
+    temperature 0.8
+    max_tokens 8
+    top_logprobs 5
+    "{{ question }}"
+prompt solve(question: str) -> int:
+    temperature 1.0
+    max_tokens 24
+    tools add
+    turns 3
+    protocol "text"
+    regex "Call: add \\\\{\\"a\\": [0-9]{1,2}, \\"b\\": [0-9]{1,2}\\\\}|Sum: [0-9]{1,3}"
+    "{{ question }}"
+    parse after "Sum:"
+
+scheme add(a: int, b: int) -> int:
+    Pool() a + b
+scheme perplexity(before: str, text: str) -> float:
+    told = Generate(regex=escape(text)) go_on(before)
+    return exp(-mean([t.logprob for t in tokens(told)]))
+scheme seen(text: str) -> Seen:
+    rate = Generate() rated(text)
+    name = Generate() named(text)
+    likely = perplexity("The capital of France is", "Paris is the capital of France.")
+    odd = perplexity("The capital of France is", "Zebra umbrella qwxz of lentil.")
+    sums = Generate(k=6) solve("What is 17 + 25?")
+    Generate(k=3) answer("Name a colour.")
+    Score() -mean([mean([log(5) + x.logprob for x in t.top]) for t in tokens])
+    KeepBestN(1)
+    tops = [len(t.top) for t in tokens]
+    return {rate: rate, name: name, likely: likely, odd: odd, certainty: score, tops: tops, sums: sums}
+"""
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can be")
+def test_a_real_model_is_held_to_forms_tells_its_tokens_and_calls_tools_in_text() -> None:
+    done = compile(HELD).run(scheme="seen", text="a poem", options=Options(model="local:smollm2", cache=None))
+    found = done.value
+    assert 0 <= found["rate"] <= 10
+    assert re.fullmatch("[A-Z][a-z]+", found["name"])
+    assert 1 < found["likely"] < found["odd"]
+    assert found["certainty"] > 0
+    assert set(found["tops"]) == {5}
+    assert done.to_dict()["notes"] == []
+    # Seven requests, and at least one for each of six conversations; where it called the tool, more.
+    assert done.to_dict()["ledger"]["none"]["calls"] > 7 + 6
+    assert all(0 <= number <= 999 for number in found["sums"])
