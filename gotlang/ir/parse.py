@@ -26,7 +26,8 @@ from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.semantics.type_declarations import declare_types, resolve_type
 from gotlang.span import Fragment
 from gotlang.syntax import nodes as n
-from gotlang.syntax.build import TreeBuilder, present
+from gotlang.syntax.build import TreeBuilder
+from gotlang.syntax.build_expressions import present
 from gotlang.syntax.grammar import build_parser, grammar_text
 from gotlang.types import DYNAMIC, EMPTY, NEVER, NONE, Type
 

@@ -6,45 +6,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
-from math import inf
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from gotlang.answers.forms import After, Json, Lines, Tag
-from gotlang.diagnostics import Diagnostic
-from gotlang.scope import THOUGHT_FUNCTIONS
-from gotlang.span import Fragment, Span
+from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
+from gotlang.syntax.build_expressions import every, listed, present
 from gotlang.syntax.choices import Choices
 from gotlang.syntax.recovery import HEADS
-from gotlang.syntax.texts import read_long, unescape
-from gotlang.syntax.typos import CAPITAL, RESERVED, misspelt, no_method, why_no_label
+from gotlang.syntax.typos import misspelt, why_no_label
 from gotlang.syntax.walk import nodes_in
 
-MAX_DIGITS = 1234
-"""The most characters of a number: what whole numbers of 4,096 bits take."""
-
 _TRY_HELP = "add `else:` with what is done instead; in a `foreach`, `skip` goes on without the element"
-_WORDS = {"true": True, "false": False, "none": None}
-
-
-def present(children: Iterable[Any]) -> tuple[Any, ...]:
-    """The children without the gaps of optional parts that are not there."""
-    return tuple(child for child in children if child is not None)
-
-
-def _all(_builder, _span, *children):
-    return present(children)
-
-
-def _list(kind):
-    """A rule whose children are the one field of its node."""
-    return lambda _builder, span, *children: kind(span, present(children))
 
 
 def _block(kind):
@@ -73,71 +50,11 @@ def _parts(kind):
 
 
 class TreeBuilder(Choices):
-    """Makes nodes of one fragment of a program.
-
-    Names become identifiers, quoted texts and words such as `true` constants, other tokens strings. A rule
-    whose children are the fields of its node has the node's class for a method. What the grammar lets through
-    and the language does not is collected in `problems`. `lost` has the text of each line that could not be
-    read by the offset of the hole that stands for it.
-    """
-
-    def __init__(self, fragment: Fragment, lost: Mapping[int, str] = MappingProxyType({})) -> None:
-        self._fragment = fragment
-        self._lost = lost
-        self.problems: list[Diagnostic] = []
-
-    def rule(self, name: str, start: int, end: int, parts: list[Any]) -> Any:
-        """The node of a rule, or what its rules make of its parts."""
-        return getattr(self, name)(self._fragment.span(start, end), *parts)
-
-    def token(self, kind: str, text: str, start: int, end: int) -> e.Identifier | e.Expression | str:
-        """The node of a name, a text or a word such as `true`; the text of other tokens."""
-        match kind:
-            case "NAME" | "OPERATION" | "POOL":
-                return e.Identifier(self._fragment.span(start, end), text)
-            case "STRING":
-                return e.Constant(self._fragment.span(start, end), unescape(text[1:-1]))
-            case "LONG_STRING":
-                return e.Constant(self._fragment.span(start, end), read_long(text[3:-3]), long=True)
-            case "TRUE" | "FALSE" | "NONE":
-                return e.Constant(self._fragment.span(start, end), _WORDS[text])
-            case "LOST_MATCH":
-                return e.Reference(self._fragment.span(start, end), e.HOLE)
-        return text
-
-    # ------------------------------------------------------------ places, tokens and mistakes
-
-    def _until(self, span: Span, *parts: e.Node) -> Span:
-        """The place of a block: up to its last part, without the line end that closes it."""
-        return Span(span.source, span.start, max((part.span.end for part in parts), default=span.end))
-
-    def _problem(self, code: str, message: str, span: Span, help: str | None = None) -> None:
-        self.problems.append(Diagnostic(code, message, span, help=help))
-
-    def _arguments(self, children) -> tuple[e.Argument, ...]:
-        found = tuple(
-            child if isinstance(child, e.Argument) else e.Argument(child.span, None, child)
-            for child in present(children)
-        )
-        for before, after in pairwise(found):
-            if before.name is not None and after.name is None:
-                help = "put it before the named ones, or name it"
-                self._problem("GOT0013", "argument without a name after a named one", after.span, help)
-        return found
-
-    def _only(self, parts: dict[str, list[Any]], *kinds: str) -> Iterator[Any]:
-        """The one part of each kind, or None; a second one is a mistake."""
-        for kind in kinds:
-            found = parts.get(kind, [None])
-            message = "duplicate prompt text" if kind == "user" else f"duplicate `{kind}`"
-            for again in found[1:]:
-                for place in islice(nodes_in(again), 1):
-                    self._problem("GOT0008", message, place.span, "keep one of them")
-            yield found[0]
+    """Makes nodes of all else: declarations, prompts, studies, types and pipelines."""
 
     # ------------------------------------------------------------ declarations
 
-    module = _list(n.Module)
+    module = listed(n.Module)
     import_got = n.ImportGot
     imported_name = n.ImportedName
 
@@ -161,9 +78,9 @@ class TreeBuilder(Choices):
     def param(self, span, name, type_, default, each, domain, guard):
         return n.Param(span, name, type_, default, each is not None, domain, guard)
 
-    each = _all
+    each = every
     range = n.Range
-    choices = _list(n.Choices)
+    choices = listed(n.Choices)
 
     # ------------------------------------------------------------ prompts
 
@@ -217,12 +134,12 @@ class TreeBuilder(Choices):
     system = _turn("system")
     assistant = _turn("assistant")
     history = _turn("messages")
-    role = _all
+    role = every
 
     def user(self, span, role, text):
         return "turn", n.Turn(span, "" if role is None else "user", text)
 
-    as_turns = _all
+    as_turns = every
 
     def examples(self, _span, as_turns, *children):
         return "examples", (as_turns is not None, *(c for c in children if isinstance(c, n.Example)))
@@ -285,7 +202,7 @@ class TreeBuilder(Choices):
     def lost_scheme(self, span, _hole):
         return *self._signature(span), False, self._lost_type(span), None, None, ()
 
-    limits = _all
+    limits = every
     amount = n.Limit
 
     def test(self, span, name, value, within):
@@ -298,9 +215,9 @@ class TreeBuilder(Choices):
     def drawn(self, span, names, generator):
         return n.Drawn(span, names, generator)
 
-    parameters = inputs = operand_inputs = variables = _all
+    parameters = inputs = operand_inputs = variables = every
     input = n.TypedName
-    many = _all
+    many = every
 
     # ------------------------------------------------------------ what stands for lines that are lost
 
@@ -375,7 +292,7 @@ class TreeBuilder(Choices):
     def study_data(self, span, path, columns, *options):
         return "data", n.StudyData(span, path, columns or (), options)
 
-    columns = _all
+    columns = every
 
     def column_pair(self, _span, name, column):
         return name.text, column
@@ -383,12 +300,12 @@ class TreeBuilder(Choices):
     def column(self, _span, column):
         return column.text if isinstance(column, e.Identifier) else column.value
 
-    objective = _all
+    objective = every
     study_objective = _parts("objectives")
     study_constraint = _parts("constraints")
     study_vary = _parts("vary")
     vary_item = n.Vary
-    varied = _list(n.Choices)
+    varied = listed(n.Choices)
     text_file = n.TextFile
 
     def study_prompts(self, span, names, optimizer):
@@ -402,7 +319,7 @@ class TreeBuilder(Choices):
     def named_type(self, span, name, *arguments):
         return n.NamedType(span, name, present(arguments))
 
-    record_type = _list(n.RecordTypeNode)
+    record_type = listed(n.RecordTypeNode)
     typed_name = n.TypedName
 
     optional_type = n.OptionalTypeNode
@@ -503,19 +420,12 @@ class TreeBuilder(Choices):
     def operation(self, _span, *parts):
         return parts
 
-    def _no_constant(self, name):
-        """`True` and its like are no words of the language. Whether this is none of them."""
-        if name.text in CAPITAL:
-            message, help = f"unexpected `{name.text}`", f"write `{CAPITAL[name.text]}`"
-            self._problem("GOT0001", message, name.span, help)
-        return name.text not in CAPITAL
-
     def settings(self, _span, *arguments):
         found = self._arguments(arguments)
         first = next((at for at, setting in enumerate(found) if setting.name is not None), len(found))
         return tuple(s for at, s in enumerate(found) if at < first or s.name is not None)
 
-    operands = _all
+    operands = every
 
     def again(self, span, name, settings):
         return n.Step(span, name, settings, ())
@@ -537,13 +447,6 @@ class TreeBuilder(Choices):
         names = self._one_or_two((self.name(span, first), *(others or ())))
         return n.Foreach(self._until(span, rest[-1]), adjective, names, *rest)
 
-    def _one_or_two(self, names):
-        """The names of a loop: one, or two for pairs."""
-        for name in names[2:]:
-            help = "an element has one name, or two if it is a pair: `for a, b in zip(xs, ys)`"
-            self._problem("GOT0012", f"unexpected name `{name.text}`", name.span, help)
-        return names[:2]
-
     reduce = _block(n.Reduce)
     repeat = _block(n.RepeatBlock)
 
@@ -551,7 +454,7 @@ class TreeBuilder(Choices):
         *branches, otherwise = children
         return n.If(self._until(span, otherwise or branches[-1][1]), tuple(branches), otherwise)
 
-    branch = _all
+    branch = every
 
     def match(self, span, subject, *children):
         *branches, otherwise = children
@@ -605,7 +508,7 @@ class TreeBuilder(Choices):
             for source in sources
         )
 
-    words = _all
+    words = every
 
     def quoted_label(self, _span, text):
         return text
@@ -616,96 +519,9 @@ class TreeBuilder(Choices):
     def label_reference(self, span, *words):
         return n.LabelReference(span, self.label(span, *words))
 
-    # ------------------------------------------------------------ expressions
-
-    conditional = e.Conditional
-
-    def binary(self, span, left, operator, right):
-        return e.Binary(span, operator, left, right)
-
-    def comparison(self, span, first, *rest):
-        return e.Compare(span, first, tuple(zip(rest[::2], rest[1::2], strict=True)))
-
-    def comparator(self, _span, *words):
-        return " ".join(words)
-
-    def unary(self, span, operator, operand):
-        # `-5` is a number; `-(5)` and `-x` are what they look like.
-        in_brackets = self._fragment.text[operand.span.start - self._fragment.base] == "("
-        if operator == "-" and e.is_plain_number(operand) and not in_brackets:
-            return e.Constant(span, -operand.value)
-        return e.Unary(span, operator, operand)
-
-    index = e.Index
-    slice = e.Slice
-
-    def field(self, span, value, name):
-        return e.Field(span, value, name.text)
-
-    def reference(self, span, name):
-        return e.Reference(span, self.name(span, name).text)
-
-    def call(self, span, name, *arguments):
-        given = self._arguments(arguments)
-        if name.text in THOUGHT_FUNCTIONS and len(given) == 1 and _is_it(given[0]):
-            # `score(it)` and `score` are one thing, and the second is how it is written.
-            return e.Reference(span, name.text)
-        return e.Call(span, self.name(span, name), given)
-
-    def member_call(self, span, value, name, *arguments):
-        if not isinstance(value, e.Reference):
-            self._problem("GOT0001", "unexpected `(`", name.span, no_method(name.text))
-            return value
-        function = e.Identifier(value.span.to(name.span), f"{value.name}.{name.text}")
-        return e.Call(span, function, self._arguments(arguments))
-
-    def group(self, span, inner):
-        # The parentheses belong to the place, so that a statement's span ends where its text ends.
-        return replace(inner, span=span)
-
-    def number(self, span, digits):
-        if len(digits) <= MAX_DIGITS:
-            value = int(digits) if digits.isdigit() else float(digits)
-            if value != inf:
-                return e.Constant(span, value)
-        self._problem("GOT0007", "number too large", span)
-        return e.Constant(span, 0)
-
-    def case(self, span, name, fields=None):
-        if not self._no_constant(name):
-            return e.Reference(span, e.HOLE)
-        return e.Case(span, name, fields.entries if fields is not None else ())
-
-    list_ = _list(e.ListDisplay)
-
-    def comprehension(self, span, element, names, iterable, condition):
-        return e.Comprehension(span, element, self._one_or_two(names), iterable, condition)
-
-    record = _list(e.RecordDisplay)
-
-    def entry(self, _span, key, value):
-        return self.column(_span, key), value
-
-    def spread(self, _span, _dots, value):
-        return None, value
-
-    argument = e.Argument  # its name may be a reserved word: `until=score == 0`
-
-    def name(self, _span, name):
-        if name.text in RESERVED:
-            self._problem("GOT0011", f"`{name.text}` is a reserved word, not a name", name.span)
-        return name
-
-    names = _all
-
 
 def _by_kind(parts: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
     kinds: dict[str, list[Any]] = {}
     for kind, value in parts:
         kinds.setdefault(kind, []).append(value)
     return kinds
-
-
-def _is_it(argument: e.Argument) -> bool:
-    value = argument.value
-    return argument.name is None and isinstance(value, e.Reference) and value.name == "it"

@@ -9,17 +9,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gotlang.span import Span
 from gotlang.syntax import nodes as n
+from gotlang.syntax.build_expressions import ExpressionBuilder
 
 
-class Choices:
+class Choices(ExpressionBuilder):
     """Makes nodes of the blocks that choose between states or lines."""
 
     suite: Any
-
-    def _until(self, span: Span, *parts: Any) -> Span:
-        raise NotImplementedError
 
     def search(self, span, _word, state, root, until, *rest):
         *clauses, expand, simulate, value, backup = rest
