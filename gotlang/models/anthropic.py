@@ -18,6 +18,7 @@ from gotlang.models.capabilities import Capabilities
 from gotlang.models.endpoint import EndpointNames
 from gotlang.models.http import HttpModel, ParsedResponse, entries, token_count
 from gotlang.models.parts import arguments_of, base64_of, grouped, parts_of, text_in
+from gotlang.models.streams import MessagesFold
 
 FINISH_REASONS = {
     "end_turn": "stop",
@@ -38,6 +39,7 @@ class AnthropicModel(HttpModel):
     models_path = "/v1/models?limit=1000"
     settings = frozenset({"temperature", "top_p", "stop", "response_format", "effort", "thinking_budget"})
     tools = True
+    fold = MessagesFold
     seller = "anthropic"
 
     @staticmethod

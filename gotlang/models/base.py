@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from json.encoder import encode_basestring as _quoted
 from pathlib import Path
 from typing import Any, Final, Protocol, final
@@ -260,6 +261,20 @@ class Completion(Struct, frozen=True, gc=False):
     calls: tuple[ToolCall, ...] = ()
     alternatives: tuple[tuple[tuple[str, float], ...], ...] = ()
 
+    def until(self, end: int) -> Completion:
+        """Its first `end` characters, with the tokens that begin in them, as one that was ended early."""
+        starts = accumulate((len(token) for token, _ in self.tokens), initial=0)
+        tokens = tuple(token for token, start in zip(self.tokens, starts, strict=False) if start < end)
+        return replace(
+            self,
+            text=self.text[:end],
+            finish_reason="stopped",
+            tokens=tokens,
+            logprob=sum(logprob for _, logprob in tokens) if tokens else None,
+            alternatives=self.alternatives[: len(tokens)],
+            calls=(),
+        )
+
 
 @final
 class Reply(Struct, frozen=True, gc=False):
@@ -268,6 +283,8 @@ class Reply(Struct, frozen=True, gc=False):
     - `usage` is what the endpoint charges for; with `usage_known` False the most that it may charge for.
     - `requests` counts the HTTP requests, retries included. `extra` completions came that nobody asked for.
     - `notes` name the settings that the endpoint refused and that were left out.
+    - If the caller ended the stream, `usage` is an estimate, not known, and `told` what the endpoint said so
+      far that it charges. `first_s` are the seconds to the first token of a stream.
     - `latencies_s` are the completions' own latencies if known (simulator), so that they do not depend on
       what was requested together.
     """
@@ -280,6 +297,8 @@ class Reply(Struct, frozen=True, gc=False):
     latencies_s: tuple[float, ...] = ()
     usage_known: bool = True
     extra: int = 0
+    told: Usage = Usage()
+    first_s: float | None = None
 
 
 @final
@@ -333,6 +352,11 @@ def _failed(usage: Usage | None) -> None:
     """Nobody is told."""
 
 
+Listener = Callable[[int, str], bool]
+"""Hears a completion while it comes: its number among those of the request and its text so far, which may
+start anew after a failure. Returns whether that is enough of it."""
+
+
 async def _again() -> None:
     """Send it again."""
 
@@ -349,6 +373,9 @@ class Permit(Struct, frozen=True):
       allow another.
     - `waiting(reason, number, most, seconds)` is told that retry `number` of `most` follows after a wait.
 
+    - `listen` is told of each completion's text as it grows, if the model can stream. When it says of all of
+      them that it is enough, the request ends there, and so do these completions. None: nobody listens.
+
     A model lets through what they raise. The default permits everything.
     """
 
@@ -356,6 +383,7 @@ class Permit(Struct, frozen=True):
     failed: Callable[[Usage | None], None] = _failed
     again: Callable[[], Awaitable[None]] = _again
     waiting: Callable[[str, int, int, float], None] = _waiting
+    listen: Listener | None = None
 
 
 PERMITTED = Permit()

@@ -39,7 +39,7 @@ PREFILL = "prefill"
 """That a request ends in an assistant's turn, which the response continues."""
 CONTINUING = {"continue_final_message": True, "add_generation_prompt": False}
 """How vLLM and SGLang are told so; llama.cpp and Ollama do it by themselves."""
-_NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system", PREFILL, "tools"))
+_NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system", PREFILL, "tools", "stream"))
 Positive = Annotated[int, Meta(ge=1)]
 _SEEDS = 2**31
 REMEMBERED_S = 30 * 86400
@@ -51,6 +51,7 @@ _MENTIONS = {
     name: re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for name, pattern in {
         **{name: rf"\b{name}\b" for name in (*TOKEN_LIMITS, *OPTIONAL)},
+        "stream": r"\bstream(?:ing|_options)?\b",
         "tools": r"\btools?\b|\bfunction(?:_?call|_?declaration| calling)",
         PREFILL: r"\bprefill|continue_final_message|add_generation_prompt",
         "n": r"\bn\b|\bn_cmpl\b|completion choice|number of slots",

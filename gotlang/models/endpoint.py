@@ -134,10 +134,18 @@ class Endpoint:
         """A completion without the key, which an endpoint may repeat; what only looks like a key stays."""
         return self._without(text, _MIN_SECRET_IN_COMPLETIONS)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What `hide` hides."""
+        return self._longer_than(_MIN_SECRET_IN_COMPLETIONS)
+
+    def _longer_than(self, shortest: int) -> tuple[str, ...]:
+        known = (*((self.key,) if self.has_key else ()), *self.others)
+        return tuple(secret for secret in known if len(secret) >= shortest)
+
     def _without(self, text: str, shortest: int) -> str:
-        for secret in (*((self.key,) if self.has_key else ()), *self.others):
-            if len(secret) >= shortest:
-                text = text.replace(secret, "***")
+        for secret in self._longer_than(shortest):
+            text = text.replace(secret, "***")
         return text
 
 

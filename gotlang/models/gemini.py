@@ -15,6 +15,7 @@ from gotlang.models.endpoint import EndpointNames
 from gotlang.models.http import HttpModel, ParsedResponse, entries, token_count
 from gotlang.models.openai import read_tokens
 from gotlang.models.parts import arguments_of, base64_of, grouped, parts_of
+from gotlang.models.streams import GeminiFold
 from gotlang.models.wire import HttpWire, Wire
 
 FINISH_REASONS = {"STOP": "stop", "MAX_TOKENS": "length"}
@@ -41,6 +42,7 @@ class GeminiModel(HttpModel):
     models_path = "/models?pageSize=1000"
     most = 8
     tools = True
+    fold = GeminiFold
     seller = "google"
 
     @staticmethod
@@ -49,8 +51,9 @@ class GeminiModel(HttpModel):
         return {"x-goog-api-key": key}
 
     def _connect(self, timeout_s: float, batches: Path | None) -> Wire:
-        path = f"/models/{quote(self.name, safe='')}:generateContent"
-        return HttpWire(self.at, path, self.headers(self.at.key), timeout_s)
+        path = f"/models/{quote(self.name, safe='')}:"
+        stream = f"{path}streamGenerateContent?alt=sse"
+        return HttpWire(self.at, f"{path}generateContent", self.headers(self.at.key), timeout_s, stream)
 
     @staticmethod
     def names_in(payload: dict[str, Any]) -> list[str]:

@@ -48,6 +48,8 @@ from gotlang.models.endpoint import Endpoint, EndpointNames, find_endpoint, url_
 from gotlang.models.failures import RequestFailure, Response, back_off
 from gotlang.models.limits import ROUND_TRIP_S, Limits, Outage, TokenEstimates
 from gotlang.models.prices import price_of
+from gotlang.models.streams import Fold, Hearing, held_back
+from gotlang.models.tokens import estimate_tokens, request_tokens
 from gotlang.models.wire import HttpWire, Wire
 
 DEFAULT_RETRIES = 6
@@ -93,6 +95,8 @@ class HttpModel(Model):
     """The optional decoding settings that the provider has; others are left out, with a note."""
     most: ClassVar[int] = 1
     """The most completions that one request may ask for."""
+    fold: ClassVar[type[Fold] | None] = None
+    """How its streams are put together; None: it does not stream."""
     seller: ClassVar[str | None] = None
     """The provider's id in genai-prices if all its endpoints have its prices; None: the URL decides."""
     batches: ClassVar[bool] = False
@@ -287,12 +291,20 @@ class HttpModel(Model):
             used = None
             call.requests += 1
             sent = self._clock()
-            response = await self._wire.send(body, call.key)
+            cut = call.request.settings.stop if "stop" in known.refused else ()
+            hearing = self._hearing(call, asked, known, cut)
+            if hearing is None or not isinstance(self._wire, HttpWire):
+                response = await self._wire.send(body, call.key)
+            else:
+                response = await self._wire.send({**body, **hearing.fold.asks}, call.key, hearing)
+                call.first_s = None if hearing.first_at is None else hearing.first_at - sent
             call.latency_s = self._clock() - sent
             outcome: Reply | RequestFailure
             if isinstance(response, Response) and response.status == 200:
-                cut = call.request.settings.stop if "stop" in known.refused else ()
-                outcome = read_body(response.body, self.parse, call.request, asked, self.at, cut=cut)
+                if hearing is not None and not response.body:
+                    outcome = read_stream(hearing, self.parse, call.request, asked, self.at, cut=cut)
+                else:
+                    outcome = read_body(response.body, self.parse, call.request, asked, self.at, cut=cut)
             else:
                 outcome = RequestFailure.of(response, self.at, reached=self._reached)
             self._reached |= isinstance(response, Response)
@@ -318,6 +330,19 @@ class HttpModel(Model):
         call.permit.failed(None if outcome.lost else outcome.usage or Usage())
         return outcome
 
+    def _hearing(self, call: _Call, asked: int, known: Capabilities, cut: Sequence[str]) -> Hearing | None:
+        """What hears a stream if somebody listens."""
+        listen = call.permit.listen
+        if listen is None or self.fold is None or "stream" in known.refused:
+            return None
+        marks = (*cut, *self.at.secrets)
+
+        def show(text: str) -> str:
+            text = min((text.partition(stop)[0] for stop in cut if stop), key=len, default=text)
+            return held_back(self.at.hide(text), marks)
+
+        return Hearing(self.fold(), asked, listen, show, self._clock)
+
     def _succeeded(self, call: _Call, reply: Reply, asked: int) -> Reply:
         """The reply with all that was sent for it. What was learned is known to have helped now."""
         known = self._known(call).returned(asked, len(reply.completions))
@@ -327,6 +352,7 @@ class HttpModel(Model):
         return replace(
             reply,
             latency_s=call.latency_s,
+            first_s=call.first_s,
             requests=call.requests,
             notes=known.notes(call.request, call.n) + reply.notes,
         )
@@ -346,7 +372,9 @@ class HttpModel(Model):
 
     def _learn(self, call: _Call, failure: RequestFailure) -> bool:
         """Whether there is a smaller request to try after the last one was refused."""
-        sent = () if call.known is None else call.known.sent(call.request, call.asked)
+        sent = [] if call.known is None else call.known.sent(call.request, call.asked)
+        if call.permit.listen is not None and self.fold is not None:
+            sent.append("stream")
         refusal = find_refusal(failure.words, failure.parameter, sent, call.asked)
         if refusal is None and call.asked > 1 and failure.parameter is None:
             # Endpoints without `n` do not always say that they refuse it.
@@ -395,6 +423,7 @@ class _Call:
     lost: int = 0
     failures: int = 0
     latency_s: float = 0.0
+    first_s: float | None = None
     known: Capabilities | None = None
     asked: int = 1
 
@@ -420,7 +449,56 @@ def read_body(
         return RequestFailure.from_unreadable(reason, at, None)
     if not isinstance(payload, dict):
         return RequestFailure.from_unreadable("its body is not a completion", at, None)
+    return _read(payload, parse(payload), request, n, at, cut)
+
+
+def read_stream(
+    hearing: Hearing,
+    parse: Callable[[dict[str, Any]], ParsedResponse],
+    request: Request,
+    n: int,
+    at: Endpoint,
+    *,
+    cut: Sequence[str] = (),
+) -> Reply | RequestFailure:
+    """The same of a stream. Where the listener ended it, its completions end there, and what they cost is
+    estimated by what came."""
+    if not hearing.complete:
+        error = hearing.fold.error
+        reason = "its stream is an error" if error else "its stream ended before its end"
+        return RequestFailure.from_unreadable(reason, at, None, error)
+    payload = hearing.fold.response()
     parsed = parse(payload)
+    if hearing.fold.finished:
+        reply = _read(payload, parsed, request, n, at, cut)
+    else:
+        told = parsed.usage or Usage()
+        wrote = sum(estimate_tokens(_written(one)) for one in parsed.completions)
+        usage = replace(
+            told,
+            input_tokens=told.input_tokens or request_tokens(request.messages),
+            output_tokens=max(told.output_tokens, wrote),
+        )
+        reply = _read(payload, dataclasses.replace(parsed, usage=usage), request, n, at, cut)
+        if isinstance(reply, Reply):
+            note = "a stream was ended early: what it charged is uncertain"
+            reply = replace(reply, usage_known=False, told=told, notes=(*reply.notes, note))
+    if isinstance(reply, RequestFailure) or not hearing.stopped:
+        return reply
+    ended = {number: reply.completions[number].until(len(text)) for number, text in hearing.stopped.items()}
+    return replace(
+        reply, completions=tuple(ended.get(number, one) for number, one in enumerate(reply.completions))
+    )
+
+
+def _read(
+    payload: dict[str, Any],
+    parsed: ParsedResponse,
+    request: Request,
+    n: int,
+    at: Endpoint,
+    cut: Sequence[str],
+) -> Reply | RequestFailure:
     found = parsed.completions
     if not found:
         error = payload.get("error")
@@ -458,18 +536,7 @@ def _written(one: Completion) -> str:
 def _cut(one: Completion, stops: Sequence[str]) -> Completion:
     """A completion up to the first stop sequence."""
     end = min((at for stop in stops if stop and (at := one.text.find(stop)) >= 0), default=None)
-    if end is None:
-        return one
-    starts = itertools.accumulate((len(token) for token, _ in one.tokens), initial=0)
-    tokens = tuple(token for token, start in zip(one.tokens, starts, strict=False) if start < end)
-    return replace(
-        one,
-        text=one.text[:end],
-        finish_reason="stop",
-        tokens=tokens,
-        logprob=sum(logprob for _, logprob in tokens) if tokens else None,
-        alternatives=one.alternatives[: len(tokens)],
-    )
+    return one if end is None else replace(one.until(end), finish_reason="stop")
 
 
 def _masked(one: Completion, hide: Callable[[str], str]) -> Completion:

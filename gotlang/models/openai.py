@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from gotlang.answers.regex import Regex
 from gotlang.models.base import Completion, Media, Message, Request, ToolCall, ToolSpec, Usage
@@ -14,6 +14,7 @@ from gotlang.models.capabilities import CONTINUING, OPTIONAL, PREFILL, Capabilit
 from gotlang.models.endpoint import OPENAI, account_headers
 from gotlang.models.http import HttpModel, ParsedResponse, entries, token_count
 from gotlang.models.parts import parts_of, text_in, url_of_data
+from gotlang.models.streams import ChatFold, Fold
 from gotlang.models.wire import HttpWire, Wire
 
 
@@ -26,6 +27,7 @@ class OpenAIModel(HttpModel):
     models_path = "/models"
     settings = frozenset(OPTIONAL) - {"thinking_budget"}
     most = 128
+    fold: ClassVar[type[Fold]] = ChatFold
     tools = True
     batches = True
 

@@ -11,6 +11,7 @@ from gotlang.models.capabilities import PREFILL, Capabilities, encodable
 from gotlang.models.http import ParsedResponse, entries
 from gotlang.models.openai import OpenAIModel, read_tokens, read_usage, tool_json
 from gotlang.models.parts import parts_of, text_in, url_of_data
+from gotlang.models.streams import ResponsesFold
 
 REASONS = {"max_output_tokens": "length"}
 
@@ -22,6 +23,7 @@ class ResponsesModel(OpenAIModel):
     about = "OpenAI's Responses API: `openai-responses:MODEL`"
     path = "/responses"
     most = 1
+    fold = ResponsesFold
     batches = False
     settings = frozenset({"temperature", "top_p", "logprobs", "top_logprobs", "response_format", "effort"})
 

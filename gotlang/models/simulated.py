@@ -42,7 +42,7 @@ import re
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -53,6 +53,7 @@ from gotlang.errors import ModelError, OutsideSimulation, UsageError
 from gotlang.models.base import (
     PERMITTED,
     Completion,
+    Listener,
     Model,
     ModelOptions,
     Permit,
@@ -321,28 +322,32 @@ class SimulatedModel(Model):
     async def _send(self, request: Request, n: int, first: int, permit: Permit, ticket: int) -> Reply:
         if not self._limited:
             await permit.send()
-            return await self._complete(request, n, first)
+            return await self._complete(request, n, first, permit.listen)
         asked = min(n, self.batch)
         slot = await self._limits.acquire(ticket, lambda: self._estimates.of(request, asked))
         used: float | None = 0.0
         try:
             await permit.send()
-            reply = await self._complete(request, n, first)
+            reply = await self._complete(request, n, first, permit.listen)
             self._estimates.learn(request, len(reply.completions), reply.usage)
             used = reply.usage.tokens
             return reply
         finally:
             self._limits.release(slot, used, {})
 
-    async def _complete(self, request: Request, n: int, first: int) -> Reply:
+    async def _complete(self, request: Request, n: int, first: int, listen: Listener | None = None) -> Reply:
         key = structs.replace(request, model=self._plain).key()
         self._fail_sometimes(key, first)
         completions: list[Completion] = []
         latencies: list[float] = []
+        firsts: list[float] = []
         for number in range(first, first + max(1, min(n, self.batch))):
             # At temperature 0 all samples are equal, as they would be from a model.
             sample = 0 if request.settings.temperature == 0 else number
             one = _calling(self._completion(request, self._random(key, sample, "answer")), request)
+            if listen is not None:
+                one = _streamed(one, partial(listen, number - first))
+                firsts.append(self._latency.seconds(self._random(key, sample, "latency"), 1))
             completions.append(one)
             latencies.append(self._latency.seconds(self._random(key, sample, "latency"), one.output_tokens))
         latency = max(latencies)
@@ -357,7 +362,12 @@ class SimulatedModel(Model):
             f"no log-probability: the simulator {request.prompt} does not return `Simulated(text, logprob)`"
         )
         return Reply(
-            tuple(completions), usage, latency, notes=(note,) if silent else (), latencies_s=tuple(latencies)
+            tuple(completions),
+            usage,
+            latency,
+            notes=(note,) if silent else (),
+            latencies_s=tuple(latencies),
+            first_s=min(firsts, default=None),
         )
 
     def _random(self, key: str, number: int, purpose: str) -> random.Random:
@@ -443,6 +453,15 @@ class SimulatedModel(Model):
         if tokens and "".join(token for token, *_ in tokens) != getattr(result, "text", ""):
             raise ModelError(f"the simulator {_place(simulator)} returned tokens that are not its text's")
         return result
+
+
+def _streamed(one: Completion, listen: Callable[[str], bool]) -> Completion:
+    """A completion as far as its listener wants it, token by token."""
+    tokens = [token for token, _ in one.tokens] or split_tokens(one.text)
+    for count, text in enumerate(itertools.accumulate(tokens), 1):
+        if listen(text) and count < len(tokens):
+            return structs.replace(one.until(len(text)), output_tokens=count)
+    return one
 
 
 def _calling(one: Completion, request: Request) -> Completion:

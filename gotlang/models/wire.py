@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ from gotlang.models.failures import NoResponse, Response
 from gotlang.version import __version__
 
 if TYPE_CHECKING:
-    from aiohttp import BaseConnector, ClientSession
+    from aiohttp import BaseConnector, ClientSession, StreamReader
 
 CONNECT_TIMEOUT_S = 10.0
 IDLE_S = 4.0
@@ -66,10 +66,18 @@ class HttpWire:
     """Requests to one path below an endpoint. `timeout_s` bounds a whole request, however slowly its response
     trickles in. Keys and prompts go where the user said: redirects are not followed, cookies not kept."""
 
-    def __init__(self, at: Endpoint, path: str, headers: Mapping[str, str], timeout_s: float) -> None:
+    def __init__(
+        self,
+        at: Endpoint,
+        path: str,
+        headers: Mapping[str, str],
+        timeout_s: float,
+        stream_path: str | None = None,
+    ) -> None:
         self._at = at
         base, mark, query = at.url.partition("?")
         self._url = f"{base.rstrip('/')}{path}{mark}{query}"
+        self._stream_url = f"{base.rstrip('/')}{stream_path}" if stream_path else self._url
         self._headers = {**_HEADERS, **headers}
         self._timeout_s = timeout_s
         self._session: ClientSession | None = None
@@ -80,14 +88,21 @@ class HttpWire:
         """Load the client."""
         self._connected()
 
-    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
-        """Post a request."""
+    async def send(
+        self, body: Mapping[str, Any], key: str, hear: Callable[[str], bool] | None = None
+    ) -> Response | NoResponse:
+        """Post a request. `hear` gets the data of each event of a stream, and says when to end it; the
+        response has no body then."""
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         more = {"Idempotency-Key": key, "Content-Type": "application/json"}
-        return await self.request("POST", text.encode("utf-8", "replace"), more)
+        return await self.request("POST", text.encode("utf-8", "replace"), more, hear)
 
     async def request(
-        self, method: str, data: bytes | None = None, more: Mapping[str, str] = _NONE
+        self,
+        method: str,
+        data: bytes | None = None,
+        more: Mapping[str, str] = _NONE,
+        hear: Callable[[str], bool] | None = None,
     ) -> Response | NoResponse:
         """Any request to the path, with more headers."""
         import aiohttp
@@ -98,7 +113,7 @@ class HttpWire:
                 asyncio.timeout(self._timeout_s),
                 session.request(
                     method,
-                    self._url,
+                    self._url if hear is None else self._stream_url,
                     data=data,
                     headers={**self._headers, **more},  # those of a session go to a proxy, too
                     proxy=self._proxy,
@@ -108,6 +123,11 @@ class HttpWire:
                 found = lower(response.headers)
                 check_encoding(found)
                 left, parts = MAX_BODY, []
+                streamed = found.get("content-type", "").startswith("text/event-stream")
+                if hear is not None and streamed and response.status == 200:
+                    await _events(response.content, hear)
+                    response.close()  # of a stream that is not at its end, too
+                    return Response(response.status, found, "")
                 async for part in response.content.iter_any():
                     if (left := left - len(part)) < 0:
                         raise too_long(MAX_BODY)
@@ -166,6 +186,23 @@ class HttpWire:
         connector = importlib.import_module("aiohttp_socks").ProxyConnector
         found: BaseConnector = connector.from_url(proxy, rdns=True, **how)
         return found
+
+
+async def _events(content: StreamReader, hear: Callable[[str], bool]) -> None:
+    """Hand on the data of each event, until `hear` has enough. Raises RefusedBody for too long a stream."""
+    left, rest = MAX_BODY, b""
+    data: list[bytes] = []
+    async for part in content.iter_any():
+        if (left := left - len(part)) < 0:
+            raise too_long(MAX_BODY)
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                data.append(line[5:].strip())
+            elif not line.strip() and data:
+                if hear(text_of(b"\n".join(data))):
+                    return
+                data = []
 
 
 def _proxy_of(at: Endpoint) -> str | None:

@@ -45,7 +45,7 @@ class Fault:
     edit: Callable[[Body], object] | None = None
     worked: bool = False
     billed: bool = False
-    cut: int | None = None
+    cut: int | None = None  # after so many events of a stream; properly ended if `half`
     gap_s: float | None = None
 
 
@@ -275,8 +275,10 @@ class OpenAIServer:
         gap, wrote = self._gap_s if fault.gap_s is None else fault.gap_s, 0
         for number, (event, text) in enumerate(seen.protocol.events(made, seen.body)):
             if number == fault.cut:
-                writer.transport.abort()
-                return False
+                if not fault.half:
+                    writer.transport.abort()
+                    return False
+                break
             data = event.encode()
             writer.write(b"%x\r\n%s\r\n" % (len(data), data))
             await writer.drain()

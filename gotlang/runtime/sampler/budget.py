@@ -282,10 +282,13 @@ class Allowance(Struct):
                 raise BudgetExceeded(self._budget.reason())
             self._reservation = reservation
 
-    def answered(self, calls: int, usage: Usage | None) -> None:
-        """The request brought so many completions; None is an unknown usage, which counts at its worst."""
+    def answered(self, calls: int, usage: Usage | None, told: Usage = _NO_USAGE) -> None:
+        """The request brought so many completions; None is an unknown usage, which counts at its worst, of
+        which what the endpoint has `told` so far is sure."""
         if usage is None:
-            self._settle(NO_AMOUNT, self._worst(max(calls, self.calls), calls))
+            most, sure = self._worst(max(calls, self.calls), calls), cost(self._price, told)
+            self.usage += told
+            self._settle(Amount(0, sure), Amount(most.calls, max(NOTHING, most.usd - sure)))
         else:
             self.usage = usage if self.usage is _NO_USAGE else self.usage + usage
             self._settle(Amount(calls, cost(self._price, usage)))

@@ -71,6 +71,18 @@ class Asked:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Streamed:
+    """A completion grew: the text so far of the sample of this number, which may start anew after a failure.
+    The last one of a sample has its whole text."""
+
+    operation: Operation | None
+    key: str
+    number: int
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Something failed: the path of the operation, the place in the source, and why.
 
@@ -124,7 +136,7 @@ class Rows:
     usd: float = 0.0
 
 
-Event = Added | Started | Ended | Asked | Failure | Unsaved | Retrying | Rows
+Event = Added | Started | Ended | Asked | Streamed | Failure | Unsaved | Retrying | Rows
 Observer = Callable[[Event], None]
 
 

@@ -11,9 +11,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from gotlang.cache.base import Cache, StoredSample
 from gotlang.cache.coordination import Coordination, sample_name
@@ -26,7 +27,8 @@ from gotlang.errors import (
     OutsideSimulation,
     Waiting,
 )
-from gotlang.models.base import AlreadyCached, Completion, Model, Permit, Reply, Request, Usage
+from gotlang.models.base import AlreadyCached, Completion, Listener, Model, Permit, Reply, Request, Usage
+from gotlang.models.tokens import split_tokens
 from gotlang.runtime.sampler.budget import Allowance, Budget
 from gotlang.runtime.sampler.events import (
     Asked,
@@ -35,6 +37,7 @@ from gotlang.runtime.sampler.events import (
     Retrying,
     Sample,
     SampleSource,
+    Streamed,
     Unsaved,
 )
 from gotlang.runtime.sampler.ledger import Ledger
@@ -130,6 +133,7 @@ class _Pending(Struct, eq=False):
     key: str
     operation: Operation | None
     timeout_s: float | None = None
+    enough: Callable[[str], bool] | None = None
     numbers: list[int] = []
     found: dict[int, Found] = {}
     sources: dict[int, SampleSource] = {}
@@ -176,6 +180,7 @@ class Sampler:
     ends (-1) waiting for a sample that another one asked for. `notes` collects, each once, remarks of models
     beside their completions. `now` is the time that samples are stored with, in seconds since 1970.
     `on_loss` is called with the reason where the persistent cache does not store a sample or cannot be read.
+    `streaming`: completions are observed while they come.
     """
 
     def __init__(
@@ -190,6 +195,7 @@ class Sampler:
         observe: Observer | None = None,
         now: Callable[[], float] = time.time,
         on_loss: Callable[[str], None] | None = None,
+        streaming: bool = False,
     ) -> None:
         self.ledger = ledger
         self.budget = budget
@@ -199,6 +205,7 @@ class Sampler:
         self.observe = observe
         self.now = now
         self.on_loss = on_loss
+        self.streaming = streaming
         self.urgency: Callable[[Operation], Any] = lambda operation: 0
         self.idle: Callable[[int], None] = lambda change: None
         self.stopping: str | None = None
@@ -229,20 +236,21 @@ class Sampler:
         *,
         batched: bool = True,
         timeout_s: float | None = None,
+        enough: Callable[[str], bool] | None = None,
     ) -> tuple[list[Sample], frozenset[int]]:
         """The samples of a request with these numbers, in their order, and the numbers of those that were
         stored before.
 
         `key` is the request's, `operation` the operation that asks (None for none of a graph). `batched` asks
         for all that are missing in one request, if the endpoint supports `n`. `timeout_s` is how many seconds
-        a response may take from when its request is sent. Raises nothing unless it is cancelled: a sample
-        that cannot be had is a MissingSample.
+        a response may take from when its request is sent; `enough` says of a text so far that no more of it
+        is wanted. Raises nothing unless it is cancelled: a sample that cannot be had is a MissingSample.
         """
         # At temperature 0 equal requests are equal calls: every sample is the first.
         if request.settings.temperature == 0:
             numbers = [0] * len(numbers)
         process = self._process
-        pending = _Pending(model, request, key, operation, timeout_s)
+        pending = _Pending(model, request, key, operation, timeout_s, enough)
         mine, names = pending.numbers, [(key, number) for number in numbers]
         for name in names:
             if name not in process:
@@ -478,7 +486,8 @@ class Sampler:
             await allowance.sending("" if model.simulated else sample_name(pending.key, numbers[0]))
 
         try:
-            permit = Permit(send, allowance.failed, allowance.again, waiting)
+            listen = self._listener(pending, numbers)
+            permit = Permit(send, allowance.failed, allowance.again, waiting, listen)
             asked = model.ask(pending.request, allowance.calls, numbers[0], permit)
             reply = await (asked if limit is None else _within(limit, asked))
             if late := pending.timeout_s is not None and reply.latency_s > pending.timeout_s:
@@ -522,10 +531,31 @@ class Sampler:
             spent.sequential_s += reply.latency_s
             if reply.notes:
                 self.notes.update(dict.fromkeys(reply.notes))
+            if pending.enough is not None and reply.first_s is None:
+                self.notes[f"`{model.name}` does not stream: `stop when` saves nothing"] = None
+                ended = tuple(_ended(one, pending.enough) for one in reply.completions)
+                reply = structs.replace(reply, completions=ended)
+            if listen is not None:
+                for at, completion in enumerate(reply.completions[: len(numbers)]):
+                    listen(at, completion.text)
             try:
                 await self._keep(pending, numbers, reply)
             finally:
-                allowance.answered(answered + reply.extra, reply.usage if reply.usage_known else None)
+                usage = reply.usage if reply.usage_known else None
+                allowance.answered(answered + reply.extra, usage, reply.told)
+
+    def _listener(self, pending: _Pending, numbers: list[int]) -> Listener | None:
+        """What hears a stream: whoever observes, and the program's own condition."""
+        enough, observe = pending.enough, self.observe if self.streaming else None
+        if enough is None and observe is None:
+            return None
+
+        def listen(at: int, text: str) -> bool:
+            if observe is not None and at < len(numbers):
+                observe(Streamed(pending.operation, pending.key, numbers[at], text))
+            return enough is not None and enough(text)
+
+        return listen
 
     async def _keep(self, pending: _Pending, numbers: list[int], reply: Reply) -> None:
         """Store the completions before anything else can go wrong, and hand them out."""
@@ -556,6 +586,12 @@ async def _within(limit: asyncio.Timeout, asked: Awaitable[Reply]) -> Reply:
     """A reply that has to be there before a limit."""
     async with limit:
         return await asked
+
+
+def _ended(one: Completion, enough: Callable[[str], bool]) -> Completion:
+    """A completion that came whole, up to where it is enough."""
+    ends = (len(text) for text in accumulate(split_tokens(one.text)) if enough(text))
+    return one if (end := next(ends, len(one.text))) == len(one.text) else one.until(end)
 
 
 def _chunks(numbers: list[int], batch: int) -> list[list[int]]:
