@@ -17,8 +17,8 @@ from support.laws import tried
 
 from gotlang.analysis.annotations import annotated
 from gotlang.answers.calls import Tool, described, written_calls
-from gotlang.api import Options, compile
-from gotlang.errors import ModelError, ReadError, RunError
+from gotlang.api import Options, compile, load
+from gotlang.errors import ModelError, NotTrusted, ReadError, RunError
 from gotlang.models.base import PERMITTED, Completion, Message, Model, Permit, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
@@ -275,3 +275,37 @@ def test_a_model_that_refuses_tools_is_asked_in_text() -> None:
     with pytest.raises(RunError, match="takes no tools"):
         program = compile(AGENT.replace("PROTOCOL", "native"), functions=["slow", "broken"])
         program.run(n=3, scheme="main", options=Options(model=model, functions=functions))
+
+
+# -------------------------------------------------------------------- an agent over a folder
+
+AGENT_FOLDER = Path(__file__).parents[1] / "programs"
+
+
+def agent(said: SAID, **more: Any) -> Result:
+    options = Options(
+        model=SimulatedModel({"look_up": lambda rng, question, messages: said(messages)}), **more
+    )
+    return load(AGENT_FOLDER / "folder_agent.got").run(question="?", options=options)
+
+
+@pytest.mark.parametrize("path", ["../towns.csv", "/etc/hosts", "travel/../../towns.csv", ""])
+def test_an_agent_sees_its_folder_alone(path: str) -> None:
+    seen: list[str] = []
+
+    def said(messages: Sequence[Message]) -> str:
+        if turn(messages) == 0:
+            return f"Call: read_file {json.dumps({'path': path})}\nCall: list_files {{}}"
+        seen.extend(message.content for message in messages if message.role == "tool")
+        return "Answer: x"
+
+    agent(said, python=True)
+    error, files = seen
+    assert error.startswith("Error: `read_file` raised")
+    assert str(AGENT_FOLDER) not in error  # where the program lies is not for the model
+    assert json.loads(files) == ["hours.md", "leave.md", "tools.md", "travel/hotels.md", "travel/trains.md"]
+
+
+def test_its_python_needs_trust() -> None:
+    with pytest.raises(NotTrusted, match="folder_tools"):
+        agent(lambda messages: "Answer: x", python=False)
