@@ -14,7 +14,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, final
@@ -419,6 +419,23 @@ def others() -> Iterator[Row]:
         STORY,
         decided={"drafts": "go_on", "corrected": "correct", "grown": "finish", "expert": "decide"},
         at_least=True,
+    )
+    for name, calls, decided in (
+        ("beam_search", "drafts + rated + 1", {"drafts": "go_on", "rated": "promise"}),
+        ("rap", "drafts + rated + 1", {"drafts": "go_on", "rated": "promise"}),
+        ("rstar", "drafts + rated + 2 * ways", {"drafts": "go_on", "rated": "promise"}),
+        ("frugalgpt", "replies + rated", {"replies": "reply", "rated": "reliable"}),
+    ):
+        path = "2 * levels + 1" if name == "beam_search" else "1" if name == "frugalgpt" else "4"
+        least = name != "beam_search"
+        structure = "chain" if name == "frugalgpt" else "tree"
+        row = Row(name, name, "stories", structure, calls, path, "stories.csv", STORY, decided=decided)
+        yield replace(row, at_least=least)
+    game = {"numbers": "Puzzles"}
+    calls = "proposed + verdicts"
+    verdicts = {"proposed": "propose", "verdicts": "value"}
+    yield Row(
+        "lats", "lats", "game of 24", "tree", calls, "4", "game24.csv", game, decided=verdicts, at_least=True
     )
     yield Row(
         "dynamic_least_to_most",

@@ -22,6 +22,13 @@ from gotlang.models.base import Message
 from gotlang.models.simulated import NotSimulated, Simulated
 from gotlang.models.tokens import estimate_tokens
 
+MODELS = {
+    "small": {"input_per_million": 0.05, "output_per_million": 0.15, "per_token_s": 0.003},
+    "medium": {"input_per_million": 0.5, "output_per_million": 1.5, "per_token_s": 0.01},
+    "large": {"input_per_million": 5.0, "output_per_million": 15.0, "per_token_s": 0.03},
+}
+CARELESS = {"small": 5.0, "medium": 1.6, "large": 0.4}
+"""How much more often a calculation goes wrong that one of these models makes; made up."""
 SLIP = 0.03
 """The chance that one calculation goes wrong, at temperature 0.7 and with examples to follow."""
 FATIGUE = 0.02
@@ -182,6 +189,22 @@ def decide(rng: random.Random, story: str, answers: list[int]) -> str:
     found = _result(_lines(rng, read(story).start, read(story).changes, 0, PLANNED), read(story).start)
     near = min(answers, key=lambda one: abs(one - found), default=found)
     return f"The answer is {near if rng.random() >= STUBBORN else found}."
+
+
+# ---------------------------------------------------------------- a cascade of models
+
+
+def reply(rng: random.Random, story: str, temperature: float | None, model: str) -> str:
+    """The calculations and the answer, as well as the model can."""
+    before = read(story).start
+    factor = CARELESS.get(model, 1.0) * _heat(temperature)
+    lines = _lines(rng, before, read(story).changes, 0, factor)
+    return json.dumps({"work": "\n".join(lines), "answer": _result(lines, before)})
+
+
+def reliable(rng: random.Random, story: str, found: dict[str, Any]) -> str:
+    """The confidence in an answer."""
+    return promise(rng, story, found["work"])
 
 
 # ---------------------------------------------------------------- decompose, analyse, rethink
