@@ -165,6 +165,24 @@ class Program(CheckedProgram):
 
         return to_text(self.ir(level))
 
+    def ir_json(self, level: int = 2) -> str:
+        """The same as JSON (docs/ir.md), which `load` reads from a file whose name ends in `.ir.json`."""
+        from gotlang.ir.json import to_document
+
+        return to_document(self.ir(level), self.compilation.sources, level)
+
+    def ir_after(self, name: str, level: int = 2) -> list[tuple[str, str]]:
+        """The text of the IR after each pass with this name (`all`: every pass), under the pass's name.
+        Raises UsageError for a pass that does not run at this level."""
+        from gotlang.ir.text import to_text
+        from gotlang.passes import PASSES, stages
+
+        found = [(n, to_text(program)) for n, program in stages(self.ir(0), level) if name in (n, "all")]
+        if not found:
+            there = ", ".join(each for least, each, _ in PASSES if least <= level) or "none"
+            raise UsageError(f"no pass `{name}` at level {level}", help=f"the passes: all, {there}")
+        return found
+
     def dataset(
         self,
         data: Data,

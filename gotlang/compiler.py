@@ -72,6 +72,8 @@ class Compiled(Compilation):
     checked: Checked
     tests: bool = False
     """Whether its tests are among its schemes."""
+    stored: Program | None = None
+    """The IR that was read from a file, at the level that it was written with; then there is no tree."""
     _programs: dict[tuple[int, frozenset[str]], Program] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -80,8 +82,10 @@ class Compiled(Compilation):
     def program(self, level: int = 2, skip: frozenset[str] = frozenset()) -> Program:
         """The IR at an optimization level from 0 to 2, without the passes named in `skip`.
 
-        Raises CompileError where a constant of the program has no value.
+        IR that was read from a file is what it is. Raises CompileError where a constant has no value.
         """
+        if self.stored is not None:
+            return self.stored
         if (level, skip) not in self._programs:
             # Not needed to check a program, which is what editors wait for.
             from gotlang.passes import optimize
@@ -97,6 +101,15 @@ class Compiled(Compilation):
             return build(self.checked, PurePosixPath(self.source.name).stem, tests=self.tests)
         except CompileError as error:
             raise CompileError(error.diagnostics, self.sources) from None
+
+
+def stored_program(path: str, program: Program, sources: Mapping[str, Source]) -> Compiled:
+    """What runs IR that was read from the file at `path`."""
+    source = Source.of(path, "")
+    module = n.Module(Span(path, 0, 0), ())
+    checked = check((module,))
+    checked.symbols.functions |= dict.fromkeys(program.results, module.span)
+    return Compiled(source, sources, (module,), (), checked, stored=program)
 
 
 @relaxed_gc()

@@ -62,8 +62,24 @@ def not_found(path: Path) -> UsageError:
 
 def compile_file(path: str | Path, functions: tuple[PythonFunction, ...] = ()) -> Compilation:
     """Check a program in a file, and what it imports from its folder; `functions` are the names of functions
-    that Python provides. Raises UsageError if the file cannot be read."""
+    that Python provides. A file that ends in `.ir.json` holds IR. Raises UsageError if it cannot be read."""
+    if str(path).endswith(STORED):
+        return stored_file(path)
     return compile_in(read_source(path), Beside(Path(path).resolve().parent), functions)
+
+
+STORED = ".ir.json"
+"""How the name of a file ends that holds IR (docs/ir.md)."""
+
+
+def stored_file(path: str | Path) -> Compilation:
+    """The IR in a file, verified. Raises UsageError if it cannot be read, or is none."""
+    from gotlang.compiler import stored_program
+    from gotlang.ir.json import from_document
+
+    source = read_source(path)
+    program, sources, _ = from_document(source.text, source.name)
+    return stored_program(source.name, program, sources)
 
 
 class Beside:

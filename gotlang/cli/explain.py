@@ -95,12 +95,21 @@ def _explain(code: str, *, json: bool) -> int:
 @click.command("ir")
 @click.argument("file")
 @opt.level_option
-def ir_command(file: str, optimize: int) -> int:
+@click.option("--json", is_flag=True, help="Print the program as JSON, which `gotc run` runs (docs/ir.md).")
+@opt.text("--print-after", "PASS", "Print the program after this pass, or after each of them with `all`.")
+def ir_command(file: str, optimize: int, json: bool, print_after: str | None) -> int:
     """Print the intermediate representation of the program FILE (`-` is standard input): names resolved,
-    pools explicit, types on every step."""
+    pools explicit, types on every step. A FILE that ends in `.ir.json` holds it already."""
     from gotlang.cli.inputs import program
 
-    click.echo(program(file).ir_text(optimize), nl=False)
+    loaded = program(file)
+    if json:
+        click.echo(loaded.ir_json(optimize), nl=False)
+    elif print_after is not None:
+        for name, text in loaded.ir_after(print_after, optimize):
+            click.echo(f"# after {name}\n{text}")
+    else:
+        click.echo(loaded.ir_text(optimize), nl=False)
     return 0
 
 

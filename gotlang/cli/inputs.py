@@ -17,7 +17,7 @@ from gotlang.cli.options import pairs, run_options
 from gotlang.cli.output import complain, count
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
-from gotlang.files import MAX_BYTES, decoded, read_source
+from gotlang.files import MAX_BYTES, STORED, decoded, read_source, stored_file
 from gotlang.span import Source
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def source(path: str) -> Source:
 
 
 def compilation(path: str) -> Compilation:
-    """Compile a program. One from standard input may import from the current folder."""
+    """Compile a program, or read its IR. One from standard input may import from the current folder."""
+    if path.endswith(STORED):
+        return stored_file(path)
     return compiled(source(path), _folder(path))
 
 

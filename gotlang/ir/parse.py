@@ -64,7 +64,7 @@ _RECORDS: tuple[OperationRecord[Any] | BlockRecord[Any], ...] = (*OPERATIONS.val
 _BY_RULE = {f"ir_op_{record.step.__name__.lower()}": record for record in _RECORDS}
 _BRANCHING = {"ir_op_if", "ir_op_match", "ir_op_try"}
 """What the grammar itself has rules for."""
-_INNER: dict[str, Type] = {"none": NONE, "empty": EMPTY, "never": NEVER}
+INNER: dict[str, Type] = {"none": NONE, "empty": EMPTY, "never": NEVER}
 """Types that no program names."""
 
 
@@ -87,7 +87,7 @@ class _IRBuilder(TreeBuilder):
     def __init__(self, fragment: Fragment) -> None:
         super().__init__(fragment)
         self._report = Report()
-        self._symbols = Symbols(dict(_INNER))
+        self._symbols = Symbols(dict(INNER))
 
     def declare(self, tree: Tree[Any]) -> None:
         """The types that a text declares, which its other lines name."""
@@ -141,7 +141,7 @@ class _IRBuilder(TreeBuilder):
             tuple(ir.PythonImport(i.path.value, self._functions(i.functions)) for i in every(n.ImportPython)),
             tuple(ir.Corpus(i.name.text, i.path.value) for i in every(n.ImportCorpus)),
             tuple(ir.PythonImport(i.path.value, ()) for i in every(n.Simulate)),
-            tuple((name, type_) for name, type_ in self._symbols.types.items() if name not in _INNER),
+            tuple((name, type_) for name, type_ in self._symbols.types.items() if name not in INNER),
             provided or (),
             metrics=every(ir.MetricFunction),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from gotlang.ir.program import Program, Region, Scheme
@@ -28,11 +28,18 @@ PASSES: tuple[tuple[int, str, Pass], ...] = (
 
 def optimize(program: Program, level: int = 2, skip: frozenset[str] = frozenset()) -> Program:
     """The program after all passes of a level, but for those named in `skip`; verified after each."""
+    return next(reversed([program, *(after for _, after in stages(program, level, skip))]))
+
+
+def stages(
+    program: Program, level: int = 2, skip: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, Program]]:
+    """The name of each pass of a level, and the program after it, which was verified."""
     for least, name, run in PASSES:
         if level >= least and name not in skip:
             program = run(program)
             verify(program)
-    return program
+            yield name, program
 
 
 def optimize_region(
