@@ -15,7 +15,7 @@ from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, Label, Report, in_order
 from gotlang.errors import CompileError, GotError, UsageError
 from gotlang.linking.inline import inline
-from gotlang.linking.modules import link
+from gotlang.linking.modules import link, without_unused
 from gotlang.packages import package_text, source_name
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS
@@ -153,10 +153,11 @@ def compile_source(
     report = Report()
     linked, shown = link(tuple(modules), imported, report)
     inlined = inline(linked, report)
+    whole = without_unused(inlined.modules)
     shown = {**shown, **inlined.shown}
     diagnostics += [_as_written(d, shown) for d in report.diagnostics]
     broken = broken or any(d.severity == "error" for d in report.diagnostics)
-    checked = check(inlined.modules, functions, targets, sources, mentioned, inlined.ascribed)
+    checked = check(whole, functions, targets, sources, mentioned, inlined.ascribed)
     if known is not None and checked.ok and not broken:
         checked = replace(checked, diagnostics=known)
     elif not broken:

@@ -16,7 +16,7 @@ def source_name(module: str) -> str:
 
 def in_package(name: str) -> bool:
     """Whether a source is a module of a package."""
-    return name.startswith("<")
+    return name.startswith("<") and ">/" in name
 
 
 def package_text(name: str) -> str:

@@ -341,7 +341,7 @@ class _Foreign:
                     f"`{d.path.value}` has no simulator for prompt `{name}`",
                     d.path.span,
                     labels=(Label(node.name.span, "this prompt is used"),),
-                    help=f"{help}write `def {name}({parameters}):`, which returns the text of a response",
+                    help=f"{help}write `def {own_name(name)}({parameters}):`, which returns its response",
                 )
 
     def _simulates(
@@ -358,13 +358,14 @@ class _Foreign:
         if isinstance(function, ast.AsyncFunctionDef):
             why = "it is async"
         if why is not None:
+            name, parameters_ = own_name(signature.name), ", ".join(["rng", *dict(signature.parameters)])
             self.report.error(
                 "GOT0109",
                 f"the simulator of prompt `{signature.name}` does not take its arguments: {why}",
                 d.path.span,
                 labels=(Label(node.name.span, "this prompt"),),
                 notes=(_shown(function),),
-                help=f"write `def {signature.name}({', '.join(['rng', *dict(signature.parameters)])}):`",
+                help=f"write `def {name}({parameters_}):`",
             )
 
 

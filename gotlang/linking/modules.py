@@ -14,10 +14,11 @@ from typing import final
 from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report, nearest
+from gotlang.packages import in_package
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.walk import mapped
+from gotlang.syntax.walk import mapped, walk
 
 BETWEEN = "__"
 """What stands between a file's name and a name in it, where that is seen under no name of its own."""
@@ -41,6 +42,36 @@ def link(
 def plain(name: str) -> str:
     """A name as the file that declares it writes it."""
     return name.rpartition(BETWEEN)[2] or name
+
+
+def without_unused(modules: tuple[n.Module, ...]) -> tuple[n.Module, ...]:
+    """The modules without what the program does not use of packages."""
+    outside = {m.span.source for m in modules if in_package(m.span.source)}
+    if not outside:
+        return modules
+    known: dict[str, list[n.Declaration]] = {}
+    used: list[n.Declaration] = []
+    for module in modules:
+        for d in module.declarations:
+            names = [name.text for name in declared(d)]
+            if module.span.source not in outside or d.span.use is not None or not names:
+                used.append(d)
+            for name in names:
+                known.setdefault(name, []).append(d)
+    seen = {id(d) for d in used}
+    for d in used:
+        for node in walk(d):
+            text = getattr(node, "name" if isinstance(node, e.Reference) else "text", None)
+            for other in known.get(text, ()) if isinstance(text, str) else ():
+                if id(other) not in seen:
+                    seen.add(id(other))
+                    used.append(other)
+    return tuple(
+        replace(m, declarations=tuple(d for d in m.declarations if id(d) in seen))
+        if m.span.source in outside
+        else m
+        for m in modules
+    )
 
 
 def declared(d: n.Declaration) -> Iterator[e.Identifier]:
@@ -108,7 +139,7 @@ class _Linker:
             if node.alias is not None and id(node) in self.imported
         }
         found: dict[str, str] = {}
-        for file in self.files:
+        for file in [file for file in self.files if file != self.main]:
             stem = "".join(c if c.isalnum() else "_" for c in PurePosixPath(file).stem.lower())
             base = wanted.get(file, stem if stem[:1].isalpha() else f"m{stem}")
             taken, number = set(found.values()), 2
