@@ -39,7 +39,7 @@ BY_DATA = re.compile(
     r"holds for no thought|thoughts is valid|position -?\d+ of \d+ |zero|of an empty list|has no value|"
     r"is not a (whole )?number|no thought|negative|budget does not allow|left nothing|leaves nothing|"
     r"more than [\d,]+ |too large|no such name|than its `best |its end is unknown|no response within|"
-    r"cut off at max_tokens"
+    r"cut off at max_tokens|leaves no state"
 )
 """Reasons for a failure that are in the data, or in a limit."""
 UNREAD = re.compile(r"(expected|none of) .*\bfound\b|field .* is missing|\bno .+ found: ")

@@ -573,7 +573,7 @@ class Writer:
         if self.schemes:
             kinds.append(self.invoke)
         if depth:
-            blocks = [self.foreach, self.if_, self.try_, self.label, self.match]
+            blocks = [self.foreach, self.if_, self.try_, self.label, self.match, self.search, self.first]
             if pool.kind is not None:
                 blocks += [self.repeat, self.repeat]
                 blocks += [] if pool.single else [self.reduce]
@@ -798,6 +798,46 @@ class Writer:
         if not pool.single:
             return pool
         return self.branches([("try:", names.inside()), ("else:", names.inside())], pool, depth)
+
+    def first(self, pool: Pool, names: Names, depth: int) -> Pool:
+        if not pool.single:
+            return pool
+        until = f" until {self.expression(BOOL, names, Pool(), 1)}" if self.chance() else ""
+        self.write(f"{self.pick('first', 'race')}{until}:")
+        heads = [(f"line {self.fresh()[1:]}:", names.inside()) for _ in range(self.rng.randint(2, 3))]
+        return self.indented(lambda: self.branches(heads, pool, depth))
+
+    def search(self, pool: Pool, names: Names, depth: int) -> Pool:
+        kind = self.kind(1)
+        kind = INT if kind[0] == "opt" or "Node" in self.types.text(kind) else kind
+        if not pool.single:
+            return pool
+        root, state, inner = self.fresh(), self.fresh(), names.inside()
+        self.write(f"{root}: {self.types.text(kind)} = {self.expression(kind, names, pool)}")
+        inner.values[state] = kind
+        here = Pool(kind)
+        until = f" until {self.expression(BOOL, inner, here, 1)}" if self.chance() else ""
+        select = self.pick("best", "depth", "beam(2)", "uct(1.4)", "uct(goal) if goal > 2 else beam(tries)")
+        more = self.pick("", ", parallel 2", ", depth 2")
+        self.write(f"search {state} from {root}{until}, rollouts {self.pick(1, 2)}, select {select}{more}:")
+
+        def part() -> Pool:
+            return self.finish(kind, self.body(here, inner.inside(), depth, 1), inner)
+
+        def parts() -> Pool:
+            self.write("expand:")
+            self.indented(part)
+            if self.chance():
+                self.lines[-1:] = [self.lines[-1], f"{'    ' * (self.margin + 1)}Pool() it, {state}"]
+            if self.chance(3):
+                self.write("simulate:")
+                self.indented(part)
+            self.write("value:")
+            self.indented(part)
+            self.lines.append(f"{'    ' * (self.margin + 1)}Score() {self.expression(INT, inner, here)}")
+            return Pool(kind, True, self.fresh("s"))
+
+        return self.indented(parts)
 
     def fresh_in(self, kind: Kind, names: Names) -> bool:
         """Whether no field of a case is a name in force already."""
