@@ -62,10 +62,11 @@ MAX_COUNT = 10_000_000
 @dataclass(frozen=True, slots=True)
 class ParsedResponse:
     """What a provider reads from a response body: all completions in it, and its token counts (None if they
-    are missing or invalid)."""
+    are missing or invalid). `reads_only`: what it writes is not counted in tokens."""
 
     completions: Sequence[Completion]
     usage: Usage | None = None
+    reads_only: bool = False
 
 
 _DEFAULTS = ModelOptions()
@@ -506,7 +507,8 @@ def _read(
         return RequestFailure.from_unreadable(reason, at, parsed.usage, error)
     notes: tuple[str, ...] = ()
     usage, known = parsed.usage or Usage(), True
-    written = sum(len(_written(one).encode("utf-8", "surrogatepass")) for one in found)
+    counted = () if parsed.reads_only else found
+    written = sum(len(_written(one).encode("utf-8", "surrogatepass")) for one in counted)
     read, wrote = token_bound(request), n * request.settings.max_tokens
     if usage.input_tokens <= 0 or (usage.output_tokens <= 0 < written):
         notes, known = ("the endpoint gave no valid usage: what it charged is uncertain",), False

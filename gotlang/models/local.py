@@ -1,6 +1,6 @@
 """Local models: a small real model on this machine, in a process that ends with the run.
 
-    python -m gotlang.models.local WEIGHTS SLOTS CONTEXT THREADS
+    python -m gotlang.models.local WEIGHTS SLOTS CONTEXT THREADS EMBEDS
 
 The process is llama.cpp's OpenAI-compatible server on a free loopback port; it prints `listening URL` and
 ends when its standard input does, so that it never outlives the run. Everything but starting and stopping it
@@ -26,12 +26,13 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final, final
+from typing import IO, Any, ClassVar, Final, Self, final
 
 from msgspec.structs import replace
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import PERMITTED, Model, ModelOptions, Permit, Price, Reply, Request
+from gotlang.models.embeddings import OpenAIEmbeddings
 from gotlang.models.endpoint import NO_KEY, OPENAI, Endpoint
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.prices import price_of
@@ -44,7 +45,6 @@ START_TIMEOUT_S = 120.0
 REQUEST_TIMEOUT_S = 600.0
 
 
-@final
 class LocalModel(Model):
     """A model in a process of its own, which `command` starts on the first request.
 
@@ -57,6 +57,10 @@ class LocalModel(Model):
     simulated = False
     batch = 1
     price: Price | None = FREE
+    serves: ClassVar[type[OpenAIModel]] = OpenAIModel
+    """Whose protocol the process speaks."""
+    suffix: ClassVar[str] = ""
+    """What the name ends in, so that no cache mixes what one file's weights are used for."""
 
     def __init__(self, name: str, command: Sequence[str], *, slots: int = 1, price: Price = FREE) -> None:
         self.name = name
@@ -68,7 +72,7 @@ class LocalModel(Model):
         self._model: OpenAIModel | None = None
 
     @classmethod
-    def open(cls, name: str, options: ModelOptions) -> LocalModel:
+    def open(cls, name: str, options: ModelOptions) -> Self:
         """The local model of a known name or a GGUF file; no process is started yet.
 
         Raises UsageError if there is none, if its weights were not fetched and if the extra is missing.
@@ -80,9 +84,10 @@ class LocalModel(Model):
         # running delays all.
         cores = os.cpu_count() or 1
         threads, slots = max(1, cores // 2), min(4, cores)
-        numbers = map(str, (slots, CONTEXT_TOKENS, threads))
+        numbers = map(str, (slots, CONTEXT_TOKENS, threads, int(cls.suffix != "")))
         command = (sys.executable, "-m", "gotlang.models.local", str(weights.path.resolve()), *numbers)
-        return cls(weights.name, command, slots=slots, price=cls.known_price(weights.name, options))
+        price = cls.known_price(weights.name, options)
+        return cls(weights.name + cls.suffix, command, slots=slots, price=price)
 
     @classmethod
     def known_price(cls, name: str, options: ModelOptions) -> Price:
@@ -94,7 +99,7 @@ class LocalModel(Model):
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """One completion: the sample numbered `first`."""
         settings = request.settings
-        if settings.seed is None:
+        if settings.seed is None and "seed" in self.serves.settings:
             # The number of the sample is added to it by the `openai` model.
             seed = int(hashlib.sha256(request.key().encode()).hexdigest()[:7], 16)
             settings = replace(settings, seed=seed)
@@ -118,7 +123,7 @@ class LocalModel(Model):
             if self._model is None:
                 at = Endpoint(f"{await self._start()}/v1", NO_KEY)
                 options = ModelOptions(timeout_s=REQUEST_TIMEOUT_S)
-                self._model = OpenAIModel(self.name, options, endpoint=at, batch=1, price=self.price)
+                self._model = self.serves(self.name, options, endpoint=at, batch=1, price=self.price)
             return self._model
 
     async def _start(self) -> str:
@@ -146,6 +151,15 @@ class LocalModel(Model):
                     words = f"the local model {self.name} did not start within {START_TIMEOUT_S:g} s"
                     raise ModelError(words) from None
                 raise
+
+
+@final
+class LocalEmbeddings(LocalModel):
+    """The embeddings of a local model: the mean of what its last layer says of each token."""
+
+    about = "vectors of texts by a model on this machine: `local-embeddings:NAME`"
+    serves = OpenAIEmbeddings
+    suffix = "/embeddings"
 
 
 async def _address(process: asyncio.subprocess.Process) -> str | None:
@@ -329,8 +343,9 @@ def _digest(path: Path) -> str:
 # -------------------------------------------------------------------- the process
 
 
-def serve(weights: str, slots: int, context: int, threads: int) -> None:
-    """Serve until standard input ends. `context` is in tokens for each of `slots` requests at a time."""
+def serve(weights: str, slots: int, context: int, threads: int, embeds: int) -> None:
+    """Serve until standard input ends. `context` is in tokens for each of `slots` requests at a time;
+    `embeds` other than 0 serves embeddings instead of completions."""
 
     def end_with_input() -> None:
         sys.stdin.buffer.read()
@@ -348,6 +363,10 @@ def serve(weights: str, slots: int, context: int, threads: int) -> None:
     parameters.cpuparams.n_threads = threads
     parameters.cpuparams_batch.n_threads = threads
     parameters.warmup = False
+    if embeds:
+        parameters.embedding = True
+        parameters.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+        parameters.n_batch = parameters.n_ubatch = context
     parameters.verbosity = -1
     server = xllamacpp.Server(parameters)
     print(f"{LISTENING}{server.listening_address}", flush=True)
@@ -355,4 +374,4 @@ def serve(weights: str, slots: int, context: int, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], *map(int, sys.argv[2:5]))
+    serve(sys.argv[1], *map(int, sys.argv[2:6]))

@@ -27,7 +27,7 @@ class OpenAIModel(HttpModel):
     models_path = "/models"
     settings = frozenset(OPTIONAL) - {"thinking_budget"}
     most = 128
-    fold: ClassVar[type[Fold]] = ChatFold
+    fold: ClassVar[type[Fold] | None] = ChatFold
     tools = True
     batches = True
 

@@ -39,12 +39,13 @@ def price_of(
     *,
     base_url: str | None = None,
     seller: str | None = None,
+    reads_only: bool = False,
 ) -> Price | None:
     """The price of a model, or None if it is unknown (never 0 for "don't know").
 
     A model may have several sellers. `seller` is the id of one in genai-prices; without it, `base_url` tells
     whose price it is: an endpoint that is not a known seller's (one on loopback, say) has no known price.
-    Without both, the name alone decides.
+    Without both, the name alone decides. A model that `reads_only` has no price for output.
 
     Raises UsageError for a price file that cannot be read or is malformed.
     """
@@ -61,7 +62,7 @@ def price_of(
         return None
     prices = found.model_price
     per_input, tier = _base(prices.input_mtok)
-    per_output, _ = _base(prices.output_mtok)
+    per_output = 0.0 if reads_only else _base(prices.output_mtok)[0]
     if per_input is None or per_output is None:
         return None
     from importlib.metadata import version

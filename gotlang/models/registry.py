@@ -32,10 +32,14 @@ BUILT_IN = {
     "openai-responses": "gotlang.models.responses:ResponsesModel",
     "gemini": "gotlang.models.gemini:GeminiModel",
     "anthropic": "gotlang.models.anthropic:AnthropicModel",
+    "embeddings": "gotlang.models.embeddings:OpenAIEmbeddings",
     "local": "gotlang.models.local:LocalModel",
+    "local-embeddings": "gotlang.models.local:LocalEmbeddings",
     "replay": "gotlang.cache.cassette:ReplayModel",
 }
 DEFAULT_PROVIDER = "openai"
+_CHAT = ("openai", "openai-sdk", "openai-responses")
+"""Providers whose endpoints have the embeddings, too."""
 _OTHER_VENDORS = re.compile(
     r"claude|gemini|gemma|mi[sx]tral|llama|command-|deepseek|qwen|grok|phi-", re.IGNORECASE
 )
@@ -160,7 +164,8 @@ class ModelPool:
         if spec not in self._opened:
             _check_vendor(name or self._own, spec, self.options)
             # The chosen endpoint is that of the run's own provider; others have theirs.
-            same = spec.partition(":")[0] == model_spec("any", self._own).partition(":")[0]
+            own, provider = model_spec("any", self._own).partition(":")[0], spec.partition(":")[0]
+            same = provider == own or (own in _CHAT and provider == "embeddings")
             options = self.options if same else replace(self.options, base_url=None)
             self._opened[spec] = self._open(spec, options)
         found = self._named[name] = self._opened[spec]
