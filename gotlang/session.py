@@ -107,6 +107,8 @@ class Session:
 
         options = self.options
         functions = {**load_functions(self.ir, allowed=options.python), **options.functions}
+        if self.ir.servers:
+            functions |= self._served()
         for name in self.program.compilation.checked.symbols.functions:
             if name not in functions:
                 raise UsageError(f"no function `{name}`", help="pass it in `Options.functions`")
@@ -139,6 +141,24 @@ class Session:
         except BaseException:
             await self._close()
             raise
+
+    def _served(self) -> dict[str, Callable[..., Any]]:
+        """The tools of the program's MCP servers, which are started. Raises NotTrusted, UsageError."""
+        from gotlang.runtime.servers import Servers
+
+        for one in self.ir.servers:
+            folder = Path(one.folder or ".")
+            allowed = self.options.python
+            if allowed is None and not trust.granted(folder, "mcp", one.path):
+                raise NotTrusted(
+                    f"the program uses the MCP server {escaped(one.path)}, which needs your trust",
+                    help="`gotc trust` its folder if you trust it, or allow it once with `--allow-python`",
+                )
+            if allowed is False:
+                raise NotTrusted(f"`--no-python` forbids the MCP server {escaped(one.path)}")
+        servers = Servers(self.ir.servers, self.options.timeout or DEFAULT_TIMEOUT_S)
+        self._hidden.callback(servers.close)
+        return servers.functions
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -167,6 +167,8 @@ class _Foreign:
         for module in self.checked.modules:
             for d in module.declarations:
                 match d:
+                    case n.ImportMcp():
+                        pass  # what it has is known once it runs
                     case n.ImportPython():
                         functions |= self._imported(d)
                     case n.ImportCorpus():

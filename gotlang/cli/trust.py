@@ -19,6 +19,8 @@ _SHOWN = 8
 """Python files that are named."""
 _MODEL = re.compile(r'"((?:local|replay):[^"\n]+)"')
 """A model in a file, as a program names it."""
+_SERVER = re.compile(r'^import[ \t]+mcp[ \t]+"([^"\\\n]+)"', re.MULTILINE)
+"""The command or address of an MCP server that a program imports."""
 _PASSED_BY = ("node_modules", "__pycache__", "site-packages")
 """Folders that hold no programs of a project, beside those that begin with a dot."""
 
@@ -90,6 +92,7 @@ def _settings(folder: Path) -> list[tuple[str, str]]:
         text = read_source(path).text
         if "storage" in text:
             found += reaching(path, here=folder)
+        found += [("mcp", command) for command in _SERVER.findall(text)]
         for spec in _MODEL.findall(text):
             what = trust.reached_model(spec, folder, inside=project(path.parent))
             found += [] if what is None else [("model", what)]

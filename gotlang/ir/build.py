@@ -19,6 +19,7 @@ from gotlang.ir import program as ir
 from gotlang.ir.asking import ONE, START_POOL, Asking, with_question
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.lines import with_lines
+from gotlang.ir.metrics import build_metric
 from gotlang.ir.searches import build_first, build_search
 from gotlang.ir.text import line_text
 from gotlang.operations import OPERATIONS
@@ -29,7 +30,7 @@ from gotlang.scope import START, PoolType
 from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.steps import setting
-from gotlang.semantics.symbols import Signature, Symbols
+from gotlang.semantics.symbols import Signature
 from gotlang.semantics.test_declarations import limits_of
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
@@ -63,6 +64,9 @@ def build(checked: Checked, name: str, *, tests: bool = False) -> ir.Program:
     def built(signature: Signature) -> Builder:
         return Builder(checked, dict(signature.parameters))
 
+    def imported(d: n.ImportPython, folder: str) -> ir.PythonImport:
+        return ir.PythonImport(str(d.path.value), functions(f.name.text for f in d.functions), folder)
+
     scores = [(d, symbols.scores[d.name.text]) for d, _ in every(n.Score)]
     schemes = [(d, symbols.schemes[d.name.text]) for d, _ in every(n.Scheme)]
     schemes += [(test.scheme, test.signature) for test in checked.tests if tests]
@@ -72,29 +76,16 @@ def build(checked: Checked, name: str, *, tests: bool = False) -> ir.Program:
         tuple(build_prompt(d, symbols.prompts[d.name.text]) for d, _ in every(n.Prompt)),
         tuple(built(signature).score(d, signature) for d, signature in scores),
         tuple(built(signature).scheme(d, signature) for d, signature in schemes),
-        tuple(
-            ir.PythonImport(str(d.path.value), functions(f.name.text for f in d.functions), folder)
-            for d, folder in every(n.ImportPython)
-        ),
+        tuple(imported(d, folder) for d, folder in every(n.ImportPython) if not isinstance(d, n.ImportMcp)),
         tuple(ir.Corpus(d.name.text, str(d.path.value), folder) for d, folder in every(n.ImportCorpus)),
         tuple(ir.PythonImport(str(d.path.value), (), folder) for d, folder in every(n.Simulate)),
         tuple(symbols.types.items()),
         functions(symbols.provided),
         symbols.default_scheme(checked.modules[0].span.source),
-        tuple(_metric(d, symbols) for d, _ in every(n.Metric)),
+        tuple(build_metric(d, symbols) for d, _ in every(n.Metric)),
+        tuple(imported(d, folder) for d, folder in every(n.ImportMcp)),
     )
     return with_question(program)
-
-
-def _metric(node: n.Metric, symbols: Symbols) -> ir.MetricFunction:
-    last = node.body.statements[-1]
-    assert isinstance(last, n.Evaluate | n.Return)
-    lower, share = node.direction == "lower", node.name.text in symbols.shares
-    best, failed = (constant_value(c) if c is not None else None for c in (node.best, node.failed))
-    if share and failed is None:
-        failed = 1 if lower else 0
-    parameters = symbols.metrics[node.name.text][1].parameters
-    return ir.MetricFunction(node.name.text, parameters, lower, best, failed, share, last.value, node.span)
 
 
 def build_region(

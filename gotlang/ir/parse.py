@@ -132,18 +132,22 @@ class _IRBuilder(TreeBuilder):
         def every(kind: type) -> tuple[Any, ...]:
             return tuple(part for part in parts if isinstance(part, kind))
 
+        def imported(node: n.ImportPython) -> ir.PythonImport:
+            return ir.PythonImport(str(node.path.value), self._functions(node.functions))
+
         return ir.Program(
             name.value,
             tuple(build_param(param, self._type(param.type)) for param in every(n.Param)),
             tuple(self._prompt(prompt) for prompt in every(n.Prompt)),
             every(ir.ScoreFunction),
             every(ir.Scheme),
-            tuple(ir.PythonImport(i.path.value, self._functions(i.functions)) for i in every(n.ImportPython)),
+            tuple(imported(i) for i in every(n.ImportPython) if not isinstance(i, n.ImportMcp)),
             tuple(ir.Corpus(i.name.text, i.path.value) for i in every(n.ImportCorpus)),
             tuple(ir.PythonImport(i.path.value, ()) for i in every(n.Simulate)),
             tuple((name, type_) for name, type_ in self._symbols.types.items() if name not in INNER),
             provided or (),
             metrics=every(ir.MetricFunction),
+            servers=tuple(map(imported, every(n.ImportMcp))),
         )
 
     def ir_provided(self, _span, *functions):

@@ -261,6 +261,8 @@ class Program:
     """Functions that the host passes."""
     main: str | None = field(default=None, compare=False)
     metrics: tuple[MetricFunction, ...] = ()
+    servers: tuple[PythonImport, ...] = ()
+    """Commands or addresses of MCP servers, and the tools that it takes from them."""
 
     @property
     def bodies(self) -> dict[str, Region]:
@@ -277,12 +279,14 @@ class Program:
     @property
     def functions(self) -> set[str]:
         """The names of the Python functions that it imports."""
-        return {function.name for module in self.python for function in module.functions}
+        modules = (*self.python, *self.servers)
+        return {function.name for module in modules for function in module.functions}
 
     @property
     def results(self) -> dict[str, Type]:
         """The types of what Python functions return."""
-        functions = [*self.provided, *(function for module in self.python for function in module.functions)]
+        modules = (*self.python, *self.servers)
+        functions = [*self.provided, *(function for module in modules for function in module.functions)]
         return {function.name: function.result for function in functions}
 
     def reached(self, scheme: Scheme) -> set[str]:

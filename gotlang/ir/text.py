@@ -65,6 +65,8 @@ def to_text(program: ir.Program) -> str:
 def _imports(program: ir.Program) -> Iterator[str]:
     for module in program.python:
         yield f"import python {quote(module.path)}: {', '.join(map(_function, module.functions))}"
+    for server in program.servers:
+        yield f"import mcp {quote(server.path)}: {', '.join(map(_function, server.functions))}"
     for corpus in program.corpora:
         yield f"import corpus {quote(corpus.path)}: {corpus.name}"
     for simulator in program.simulators:

@@ -73,6 +73,8 @@ def _offered(context: Context, name: str) -> Tool:
     if scheme is not None:
         return Tool(name, "", scheme.parameters, frozenset(dict(scheme.parameters)))
     function = context.functions[name]
+    if isinstance(known := getattr(function, "tool", None), Tool):
+        return known
     parameters = inspect.signature(function).parameters.values()
     types = tuple((p.name, _type(p.annotation)) for p in parameters)
     needed = frozenset(p.name for p in parameters if p.default is p.empty)

@@ -145,7 +145,7 @@ def _tools(node: n.Prompt, symbols: Symbols, report: Report) -> None:
     for tool in node.tools:
         symbols.used.add(tool.text)
         if tool.text not in known:
-            note = "a tool is a function that the program imports from Python, or a scheme"
+            note = "a tool is a function that the program imports, or a scheme"
             report.unknown("GOT0711", "tool", tool.text, tool.span, known, note)
         elif tool.text in seen:
             report.error("GOT0711", f"duplicate tool `{tool.text}`", tool.span, help="keep one of them")

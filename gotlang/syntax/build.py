@@ -70,6 +70,9 @@ class TreeBuilder(Choices):
     def import_python(self, span, path, *functions):
         return n.ImportPython(span, path, functions)
 
+    def import_mcp(self, span, path, *functions):
+        return n.ImportMcp(span, path, functions)
+
     python_function = n.PythonFunction
     import_corpus = n.ImportCorpus
     simulate = n.Simulate

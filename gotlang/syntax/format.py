@@ -122,6 +122,8 @@ class _Printer:
                 self._line(0, start, "import ", path, (" as ", alias))
             case n.ImportGot(path=path, names=names):
                 self._line(0, start, "from ", path, *_commas(names, " import "))
+            case n.ImportMcp(path=path, functions=functions):
+                self._line(0, start, "import mcp ", path, *_commas(functions, ": "))
             case n.ImportPython(path=path, functions=functions):
                 self._line(0, start, "import python ", path, *_commas(functions, ": "))
             case n.ImportCorpus(path=path, name=name):

@@ -310,6 +310,10 @@ class ImportPython(Node, frozen=True):
     functions: tuple[PythonFunction, ...]
 
 
+class ImportMcp(ImportPython, frozen=True):
+    """`import mcp "python server.py": search`: tools of an MCP server, by its command or its address."""
+
+
 class ImportCorpus(Node, frozen=True):
     """`import corpus "wiki.jsonl": wiki`: documents that `Retrieve` searches."""
 

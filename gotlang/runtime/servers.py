@@ -1,0 +1,143 @@
+"""MCP servers as sources of tools: started, or reached by their address, for the time of a session.
+
+They are spoken to on an event loop in a thread of its own, since the loop of a run may be of simulated time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, suppress
+from typing import Any, final
+
+from gotlang.answers.calls import Tool
+from gotlang.errors import EvaluationError, UsageError
+from gotlang.ir.program import PythonImport
+from gotlang.types import DYNAMIC
+
+START_S = 60.0
+"""Seconds that a server may take until it has said what tools it has."""
+
+
+@final
+class Servers:
+    """The MCP servers of a program. `functions` are the tools that it imports, by name."""
+
+    def __init__(self, imports: Sequence[PythonImport], timeout_s: float) -> None:
+        """Start or reach them. Raises UsageError."""
+        self.functions: dict[str, Callable[..., Any]] = {}
+        self._timeout_s = timeout_s
+        self._ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._serve, args=(imports,), daemon=True, name="gotlang mcp")
+        self._thread.start()
+        try:
+            self._ready.result()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the servers that were started, and the connections to the others."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join(START_S)
+
+    def _serve(self, imports: Sequence[PythonImport]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._closing = asyncio.Event()
+        try:
+            with open(os.devnull, "w") as self._said:
+                self._loop.run_until_complete(self._open(imports))
+        finally:
+            self._loop.close()
+
+    async def _open(self, imports: Sequence[PythonImport]) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                for one in imports:
+                    await self._connect(one, stack)
+                self._ready.set_result(None)
+                await self._closing.wait()
+        except BaseException as error:
+            # What ends a server later is told to whoever calls it.
+            if not self._ready.done():
+                self._ready.set_exception(
+                    error if isinstance(error, UsageError) else _unreached(imports, error)
+                )
+
+    async def _connect(self, one: PythonImport, stack: AsyncExitStack) -> None:
+        try:
+            from mcp import Client, StdioServerParameters, stdio_client
+        except ImportError:
+            help = "pip install 'gotlang[mcp]'"
+            raise UsageError(
+                f"MCP server {one.path}: the package `mcp` is not installed", help=help
+            ) from None
+        at: Any = one.path
+        if "://" not in one.path:
+            command, *words = shlex.split(one.path)
+            # It gets no keys: of the environment it sees the few variables that every program needs.
+            started = StdioServerParameters(command=command, args=words, cwd=one.folder or ".")
+            at = stdio_client(started, self._said)
+        try:
+            async with asyncio.timeout(START_S):
+                client = await stack.enter_async_context(Client(at))
+                known = {tool.name: tool for tool in (await client.list_tools()).tools}
+        except (Exception, BaseExceptionGroup) as error:
+            raise _unreached([one], error) from error
+        for name in (function.name for function in one.functions):
+            if name not in known:
+                has = ", ".join(sorted(known)) or "none"
+                raise UsageError(f"MCP server {one.path} has no tool `{name}`", help=f"its tools: {has}")
+            schema = known[name].input_schema
+            self.functions[name] = self._function(
+                one.path, client, name, known[name].description or "", schema
+            )
+
+    def _function(
+        self, server: str, client: Any, name: str, about: str, schema: Mapping[str, Any]
+    ) -> Callable[..., Any]:
+        names = [*schema.get("properties", {})]
+
+        def call(*positional: Any, **named: Any) -> Any:
+            given = dict(zip(names, positional, strict=False)) | named
+            try:
+                work = asyncio.run_coroutine_threadsafe(
+                    client.call_tool(name, given, read_timeout_seconds=self._timeout_s), self._loop
+                )
+                result = work.result(self._timeout_s)
+            except BaseException as error:
+                raise EvaluationError(f"MCP server {server}: {_words(error)}") from error
+            texts = [block.text for block in result.content if isinstance(getattr(block, "text", None), str)]
+            if result.is_error:
+                raise EvaluationError(f"`{name}`: {' '.join(texts) or 'it failed'}")
+            found = result.structured_content
+            if isinstance(found, dict) and [*found] == ["result"]:
+                return found["result"]  # what is no object is sent as one
+            return found if found is not None else "\n".join(texts)
+
+        needed = frozenset(schema.get("required", ()))
+        parameters = tuple((each, DYNAMIC) for each in names)
+        call.tool = Tool(  # type: ignore[attr-defined]
+            name, " ".join(about.split()), parameters, needed, json.dumps(schema, ensure_ascii=False)
+        )
+        return call
+
+
+def _unreached(imports: Sequence[PythonImport], error: BaseException) -> UsageError:
+    names = ", ".join(one.path for one in imports)
+    return UsageError(f"cannot use the MCP server {names}: {_words(error)}")
+
+
+def _words(error: BaseException) -> str:
+    """What went wrong, of an error or of the first in a group of them."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, TimeoutError):
+        return "no response in time"
+    return f"{error}" or type(error).__name__
