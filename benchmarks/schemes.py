@@ -366,9 +366,9 @@ def others() -> Iterator[Row]:
     ):
         structure = "chain" if calls == "1" else "tree"
         yield Row(program, scheme, "stories", structure, calls, "1", "stories.csv", STORY)
-    for scheme, calls in (("plain", "2"), ("s1", "2 + waits")):
+    for scheme, calls, decided in (("plain", "2", {}), ("s1", "1 + thinking", {"thinking": "think"})):
         columns = {"question": "Question", "truth": "Answer"}
-        yield Row("s1", scheme, "products", "chain", calls, calls, "products.csv", columns)
+        yield Row("s1", scheme, "products", "chain", calls, calls, "products.csv", columns, decided=decided)
     yield Row(
         "least_to_most",
         "least_to_most",

@@ -314,12 +314,9 @@ EMPTY = Simple("empty")
 NEVER = Simple("never")
 ANY = AnyType()
 DYNAMIC = DynamicType()
-SIMPLE = {t.name: t for t in (INT, FLOAT, STR, BOOL)}
-ROLES: Final = ("system", "user", "assistant")
-MESSAGE = RecordType((("role", LiteralType(ROLES)), ("content", STR)), name="Message")
-"""One turn of a conversation, the element of a history."""
-DECLARED: Final[dict[str, Part]] = {"Message": MESSAGE}
-"""Types that every program has, unless it declares its own of that name."""
+IMAGE = Simple("image")
+FILE = Simple("file")
+SIMPLE = {t.name: t for t in (INT, FLOAT, STR, BOOL, IMAGE, FILE)}
 
 
 def optional(type_: Type) -> Type:
@@ -511,7 +508,7 @@ def of_value(value: object) -> Type:
 
 _PYTHON: dict[str, tuple[type, ...]] = {
     "bool": (bool,), "int": (int,), "float": (int, float), "str": (str,), "never": (),
-    "none": (type(None),), "empty": (type(None),),
+    "none": (type(None),), "empty": (type(None),), "image": (str,), "file": (str,),
 }  # fmt: skip
 
 

@@ -18,7 +18,9 @@ from gotlang.answers.literals import Word, literal, number, strict
 from gotlang.errors import ReadError
 from gotlang.types import (
     BOOL,
+    FILE,
     FLOAT,
+    IMAGE,
     INT,
     STR,
     DictType,
@@ -72,7 +74,7 @@ def from_text(text: str, type_: Type) -> Any:
     """
     if isinstance(type_, OptionalType):
         return None if is_none(text) else from_text(text, type_.inner)
-    if type_ == STR:
+    if type_ in (STR, IMAGE, FILE):
         return text
     text = text.strip()
     if isinstance(type_, DynamicType):
@@ -196,6 +198,8 @@ def _plain(value: Any) -> Any:
 
 def _simple(value: Any, type_: Simple) -> Any:
     match type_.name, value:
+        case "image" | "file", str():
+            return value
         case "str", str():
             return clean(str(value))
         case "str", bool():

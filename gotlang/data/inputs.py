@@ -12,6 +12,8 @@ from gotlang.data.table import Table
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
 from gotlang.files import not_found
+from gotlang.models.media import moved
+from gotlang.turns import holds_media
 from gotlang.types import STR, DictType, ListType, OptionalType, RecordType, Type, UnionType
 
 
@@ -76,7 +78,10 @@ def _value(table: Table, row: Mapping[str, Any], row_number: int, column: str, t
     if column not in row:
         raise UsageError(f"{place}: no value for input `{name}`")
     try:
-        return from_text(row[column], type_) if table.as_text else from_json(row[column], type_)
+        value = from_text(row[column], type_) if table.as_text else from_json(row[column], type_)
+        return moved(type_, value, Path(table.path).parent) if holds_media(type_) else value
+    except UsageError as error:
+        raise UsageError(f"{place}: {error.message}", help=error.help) from None
     except ReadError as error:
         raise UsageError(f"{place}: {error.message}, for input `{name}`") from None
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from gotlang.models.base import Message
+from gotlang.models.base import Media, Message
 
 _WORD_BYTES = 8
 """Bytes per token of an English word: up to seven letters and the space before them."""
@@ -22,6 +22,9 @@ _PUNCTUATION = 4
 """Characters per token of a run of punctuation."""
 _MESSAGE_TOKENS, _REPLY_TOKENS = 4, 3
 """What the OpenAI chat format adds to each message (its role and two marks), and to open the reply."""
+
+_IMAGE_TOKENS = 765
+"""An image of 1024 x 1024 pixels by the rule of GPT-4o."""
 
 _PIECE = re.compile(
     r"(?i:'(?:[sdmt]|ll|ve|re))(?![^\W\d_])"  # the end of "it's"
@@ -63,4 +66,11 @@ def estimate_tokens(text: str) -> int:
 
 def request_tokens(messages: Iterable[Message]) -> int:
     """About how many input tokens a request with these messages has."""
-    return _REPLY_TOKENS + sum(_MESSAGE_TOKENS + estimate_tokens(message.content) for message in messages)
+    return _REPLY_TOKENS + sum(
+        _MESSAGE_TOKENS + estimate_tokens(message.content) + sum(map(_media_tokens, message.media))
+        for message in messages
+    )
+
+
+def _media_tokens(media: Media) -> int:
+    return _IMAGE_TOKENS if media.kind == "image" else media.token_bound() // _WORD_BYTES

@@ -12,7 +12,7 @@ from gotlang.ir.effects import Effects
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Program
-from gotlang.models.base import Message, Model
+from gotlang.models.base import Media, Message, Model
 from gotlang.runtime.graph import FAILED, REMOVED, Graph, Operation, PathKey, before, path_key, path_text
 from gotlang.runtime.sampler.events import Event, Failure, Observer
 from gotlang.runtime.sampler.sampler import Sampler
@@ -79,6 +79,8 @@ class Context:
     """The names that the arguments or an expression of a step use, by the id of these."""
     examples: dict[int, list[str | Message]] = field(default_factory=dict)
     """The examples of a prompt as its message shows them, by the prompt's id."""
+    media: Mapping[tuple[str, str], Media] = field(default_factory=dict)
+    """The images and files of the inputs, by kind and path."""
     declared: Effects = field(init=False)
     """What operations may ask about the program."""
     give_up: Callable[[], None] = field(default=lambda: None)

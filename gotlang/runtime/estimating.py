@@ -14,14 +14,25 @@ from typing import Any, final
 
 from gotlang.errors import EvaluationError, TemplateError
 from gotlang.ir.program import Prompt
-from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, ModelOptions, Price, Usage
+from gotlang.models.base import DEFAULT_MAX_TOKENS, IMAGE_TOKENS, Model, ModelOptions, Price, Usage
 from gotlang.models.registry import model_spec, price_of_model
 from gotlang.models.tokens import estimate_tokens, request_tokens
 from gotlang.operations.ask import PERSON
 from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.person import FREE_OF_CHARGE
 from gotlang.runtime.render import render
-from gotlang.types import DictType, ListType, LiteralType, PairType, RecordType, Simple, Type, UnionType
+from gotlang.turns import holds_media
+from gotlang.types import (
+    IMAGE,
+    DictType,
+    ListType,
+    LiteralType,
+    PairType,
+    RecordType,
+    Simple,
+    Type,
+    UnionType,
+)
 
 _BATCH = 128
 
@@ -75,7 +86,8 @@ class Sizes:
     ) -> tuple[float, float]:
         """The fewest and the most tokens of a request: the text around the holes, and what they may hold."""
         types = dict(prompt.parameters)
-        smallest = {name: _smallest(types[name]) for name in tokens}
+        shows = [name for name, type_ in types.items() if holds_media(type_)]
+        smallest = {name: _smallest(types[name]) for name in (*tokens, *shows)}
         try:
             messages = render(prompt, {**known, **smallest})
         except (TemplateError, EvaluationError):
@@ -84,9 +96,18 @@ class Sizes:
             around = request_tokens(messages)
         else:
             around = 16 + sum(_bytes(message.content) + 16 for message in messages)
-        holes = [(tokens[name], _shown(prompt, name)) for name in tokens]
+        holes = [(tokens[name], _shown(prompt, name)) for name in tokens if name not in shows]
+        media = sum(_most_of_media(prompt, name) for name in shows)
         low = around + sum(max(0, low - 1) * shown for (low, _), shown in holes)
-        return low, around + sum(high * shown if shown else 0 for (_, high), shown in holes)
+        return low, around + media + sum(high * shown if shown else 0 for (_, high), shown in holes)
+
+
+def _most_of_media(prompt: Prompt, name: str) -> float:
+    """The most tokens of the images and files of an input; infinity where their number is not known."""
+    loops = any(re.search(r"\{%-?\s*for\b", text.text) for text in prompt.texts)
+    return (
+        math.inf if loops or dict(prompt.parameters)[name] != IMAGE else IMAGE_TOKENS * _shown(prompt, name)
+    )
 
 
 def _bytes(text: str) -> int:

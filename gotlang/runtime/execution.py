@@ -308,7 +308,7 @@ class Execution:
         expected = None
         if declared.count is not None:
             expected = count(evaluate(declared.count, Layer(values, context.params)), "count")
-        messages = render(declared, values, shown)
+        messages = render(declared, values, shown, context.media)
         if talk is not None:
             messages, tools = talk.goes_on(messages, model, **bounds)
         request = Request(

@@ -8,22 +8,33 @@ its start.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gotlang.errors import TemplateError
 from gotlang.ir.program import Prompt
-from gotlang.models.base import Message
+from gotlang.models.base import PLACE, Media, Message
 from gotlang.templates import Template
+from gotlang.types import FILE, IMAGE, DictType, ListType, OptionalType, PairType, RecordType, Type, UnionType
+
+_MARK = re.compile(f"{PLACE}([0-9]+){PLACE}")
+_NONE: Mapping[tuple[str, str], Media] = {}
 
 
 def render(
-    prompt: Prompt, arguments: Mapping[str, Any], shown: Sequence[str | Message] | None = None
+    prompt: Prompt,
+    arguments: Mapping[str, Any],
+    shown: Sequence[str | Message] | None = None,
+    media: Mapping[tuple[str, str], Media] = _NONE,
 ) -> tuple[Message, ...]:
-    """The messages of a prompt for its arguments; `shown` are its examples, if they are rendered already.
+    """The messages of a prompt for its arguments; `shown` are its examples, if they are rendered already,
+    `media` the images and files that may be among the arguments.
 
     Raises TemplateError if a text cannot be rendered.
     """
+    if media:
+        return _with_media(prompt, arguments, shown, media)
     if shown is None:
         shown = examples(prompt)
     if prompt.turns or prompt.as_turns:
@@ -37,6 +48,51 @@ def render(
         parts.append(prompt.user.render(arguments))
     user = Message("user", "\n\n".join(parts))
     return (user,) if prompt.system is None else (Message("system", prompt.system.render(arguments)), user)
+
+
+def _with_media(
+    prompt: Prompt,
+    arguments: Mapping[str, Any],
+    shown: Sequence[str | Message] | None,
+    media: Mapping[tuple[str, str], Media],
+) -> tuple[Message, ...]:
+    """Messages in which a mark stands for each image and file while the texts are rendered."""
+    placed: list[Media] = []
+
+    def mark(value: Any, type_: Type | None) -> Any:
+        match value:
+            case str() if type_ in (IMAGE, FILE):
+                found = media.get((str(type_), value))
+                if found is None:
+                    raise TemplateError(f"`{value}` is no {type_} of the inputs")
+                placed.append(found)
+                return f"{PLACE}{len(placed) - 1}{PLACE}"
+            case str():
+                return value.replace(PLACE, "\ufffd")
+            case list() | tuple():
+                parts = type_.types if isinstance(type_, PairType) else None
+                element = type_.element if isinstance(type_, ListType) else None
+                return [mark(each, parts[i] if parts else element) for i, each in enumerate(value)]
+            case dict():
+                record = type_.case(str(value.get("type"))) if isinstance(type_, UnionType) else type_
+                inside = record.value if isinstance(record, DictType) else None
+                fields = dict(record.fields) if isinstance(record, RecordType) else {}
+                return {name: mark(each, _present(fields.get(name, inside))) for name, each in value.items()}
+        return value
+
+    marked = {name: mark(arguments[name], _present(type_)) for name, type_ in prompt.parameters}
+    found = []
+    for message in render(prompt, marked, shown):
+        parts = _MARK.split(message.content)
+        if any(PLACE in text for text in parts[::2]):
+            raise TemplateError("an image or a file is shown as it is, by `{{ its name }}`")
+        shows = tuple(placed[int(number)] for number in parts[1::2])
+        found.append(Message(message.role, PLACE.join(parts[::2]), shows) if shows else message)
+    return tuple(found)
+
+
+def _present(type_: Type | None) -> Type | None:
+    return type_.inner if isinstance(type_, OptionalType) else type_
 
 
 def raw(prompt: Prompt) -> tuple[Message, ...]:

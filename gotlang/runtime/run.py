@@ -15,6 +15,7 @@ from gotlang.estimate.remaining import CallsRemaining
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model
+from gotlang.models.media import media_in
 from gotlang.runtime.choosing import first
 from gotlang.runtime.context import Context, RunSettings
 from gotlang.runtime.engine import Engine, scheduler
@@ -104,6 +105,7 @@ class Runner:
             truth,
             has_truth,
             observe,
+            media=media_in(dict(scheme.parameters), inputs),
         )
         params = Frame(None, None, None, dict(self.params))
         frame = Frame(params, params, scheme.name, inputs)

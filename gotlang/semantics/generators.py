@@ -15,7 +15,7 @@ from gotlang.diagnostics import Report
 from gotlang.semantics.params import constant_value
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
-from gotlang.types import FLOAT, INT, STR, ListType, RecordType, Type, join, of_value
+from gotlang.types import FILE, FLOAT, IMAGE, INT, STR, ListType, RecordType, Type, join, of_value
 
 LARGEST = 100
 """Numbers are drawn from -100 to 100 unless a generator says otherwise."""
@@ -64,9 +64,7 @@ def generator(node: e.Expression, report: Report) -> Generator | None:
                 found = generator(inner, report)
                 return found and _lists(found, 10)
             case e.RecordDisplay(entries=entries) if all(key is not None for key, _ in entries):
-                parts = {str(key): generator(value, report) for key, value in entries}
-                known = {key: part for key, part in parts.items() if part is not None}
-                return _record(known) if len(known) == len(parts) else None
+                return _all_of({str(key): generator(value, report) for key, value in entries})
             case e.Call(function=e.Identifier(text=name), arguments=arguments) if name in _SOURCE:
                 return _called(name, node, arguments, report)
     except (TypeError, ValueError):
@@ -90,14 +88,25 @@ def _called(name: str, node: e.Call, given: tuple[e.Argument, ...], report: Repo
         case ("lists", [inner, *most]) if not named and len(most) < 2:
             found = generator(inner, report)
             return found and _lists(found, _whole(most[0]) if most else 10)
-        case "rows", [e.Constant(value=str() as path), e.RecordDisplay() as fields]:
-            record = generator(fields, report)
+        case "rows", [e.Constant(value=str() as path), e.RecordDisplay(entries=entries)]:
+            record = _all_of({str(key): _path(value) or generator(value, report) for key, value in entries})
             if record is None or not isinstance(record.type, RecordType):
                 return None
             columns = tuple((key, str(constant_value(value))) for key, value in named.items())
             if named.keys() <= dict(record.type.fields).keys():
                 return Generator(record.type, record.draw, rows=Rows(path, columns, node.span))
     raise ValueError
+
+
+def _all_of(parts: dict[str, Generator | None]) -> Generator | None:
+    known = {key: part for key, part in parts.items() if part is not None}
+    return _record(known) if len(known) == len(parts) else None
+
+
+def _path(node: e.Expression) -> Generator | None:
+    """An image or a file, which only rows hold."""
+    kind = {"image": IMAGE, "file": FILE}.get(node.name) if isinstance(node, e.Reference) else None
+    return None if kind is None else Generator(kind, lambda _: "")
 
 
 def _number(node: e.Expression) -> float:

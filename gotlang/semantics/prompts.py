@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from gotlang.answers.forms import Json
 from gotlang.diagnostics import Label, Report, nearest
@@ -18,9 +19,9 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.texts import origins
 from gotlang.syntax.walk import walk
+from gotlang.turns import MESSAGE, holds_media
 from gotlang.types import (
     INT,
-    MESSAGE,
     STR,
     DynamicType,
     ListType,
@@ -57,6 +58,7 @@ def check_prompt(
     for text in node.texts:
         used |= _template(text, signature, report, sources.get(text.span.source))
     used |= _turns(node, signature, symbols, report)
+    _media(node, signature, report)
     for name, parameter in zip(names, node.parameters, strict=False):
         if name not in used and used.issubset(names):
             help = f"write `{{{{ {name} }}}}` in its text, or remove the parameter"
@@ -72,6 +74,22 @@ def check_prompt(
         _example(node, example, signature, expressions)
     if node.parse is not None:
         _parse_form(node.parse, signature, symbols, report)
+
+
+def _media(node: n.Prompt, signature: Signature, report: Report) -> None:
+    """Images and files are what a user shows."""
+    from gotlang.templates import Template
+
+    if holds_media(signature.result):
+        help = "return what it says of one, such as a text"
+        report.error("GOT0703", "a model returns no images and no files", node.result.span, help=help)
+    shows = {name for name, type_ in signature.parameters if holds_media(type_)}
+    others = [turn.text for turn in node.turns if turn.role != "user"]
+    for text in (node.system, *others) if shows else ():
+        with suppress(TemplateError):
+            if isinstance(text, e.Constant) and shows & Template.parse(str(text.value)).names.keys():
+                message = "images and files stand in the user's texts only"
+                report.error("GOT0703", message, text.span, help="show it in a `user` text")
 
 
 def _turns(node: n.Prompt, signature: Signature, symbols: Symbols, report: Report) -> set[str]:

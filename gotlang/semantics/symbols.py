@@ -15,6 +15,7 @@ from gotlang.span import Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import HOLE, Identifier
 from gotlang.syntax.typos import no_method
+from gotlang.turns import holds_media
 from gotlang.types import ANY, SIMPLE, RecordType, Type
 
 RESERVED = {"it", "thoughts", "done", "truth", "result"}
@@ -166,7 +167,10 @@ def add_function(node: n.PythonFunction, symbols: Symbols, report: Report) -> No
     """Enter a Python function, with the type of what it returns if the program says it."""
     symbols.functions[node.name.text] = node.name.span
     if node.result is not None:
-        symbols.results[node.name.text] = resolve_type(node.result, symbols, report)
+        result = symbols.results[node.name.text] = resolve_type(node.result, symbols, report)
+        if holds_media(result):
+            help = "images and files come from inputs; let the function return something else"
+            report.error("GOT0703", "a function returns no images and no files", node.span, help=help)
 
 
 def _parameters(

@@ -12,9 +12,9 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import HOLE, Identifier
 from gotlang.syntax.parse import MAX_DEPTH
 from gotlang.syntax.walk import walk
+from gotlang.turns import DECLARED
 from gotlang.types import (
     ANY,
-    DECLARED,
     DYNAMIC,
     SIMPLE,
     DictType,

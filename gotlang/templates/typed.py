@@ -21,7 +21,9 @@ from gotlang.types import (
     ANY,
     BOOL,
     DYNAMIC,
+    FILE,
     FLOAT,
+    IMAGE,
     INT,
     NEVER,
     NONE,
@@ -405,6 +407,8 @@ class TypedTemplate:
                     constant is not None and not allowed(constant)
                 ):
                     self._wrong(argument, f"`{name}` of `{node.name}` is {what}, not {constant!r}")
+        if value in (IMAGE, FILE):
+            return self._unfit(node, value, f"`{node.name}` needs a text")
         if value == ANY:
             return ANY
         if isinstance(value, PairType):

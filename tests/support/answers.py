@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from gotlang.answers.reader import write
@@ -12,6 +13,7 @@ from gotlang.ir.program import Program, Prompt
 from gotlang.models.simulated import SimulatedModel
 from gotlang.types import AnyType, DictType, ListType, LiteralType, RecordType, Simple, Type, UnionType
 
+PICTURE = Path(__file__).parents[2] / "programs" / "data" / "invoices" / "invoice0.png"
 WORDS = ("alpha", "beta", "gamma", "delta")
 
 
@@ -36,6 +38,10 @@ def some_value(type_: Type, chance: random.Random, depth: int = 0) -> Any:
         case UnionType(cases):
             least = min(cases, key=lambda case: len(case.fields))
             return some_value(chance.choice(cases) if depth < 6 else least, chance, inner)
+        case Simple("image"):
+            return str(PICTURE)
+        case Simple("file"):
+            return __file__
         case Simple() | AnyType():
             return " ".join(chance.sample(WORDS, 2))
 

@@ -1,0 +1,133 @@
+"""Images and files that prompts show: looked at before anything is sent, told apart by their content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from gotlang.errors import UsageError
+from gotlang.files import not_found
+from gotlang.models.base import Media
+from gotlang.types import FILE, IMAGE, DictType, ListType, OptionalType, PairType, RecordType, Type, UnionType
+
+MOST_BYTES: Final = 20_000_000
+"""A larger image or file is refused, as most endpoints do."""
+IMAGES: Final = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"RIFF": "image/webp",
+}
+"""The first bytes of images that models take."""
+TEXTS: Final = {
+    ".csv": "text/csv",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".md": "text/markdown",
+}
+"""The kinds of text files; another one is plain text."""
+
+
+def media_of(kind: str, path: str) -> Media:
+    """An image or a file at a path. Raises UsageError if it is not there, too large, or not one that models
+    take."""
+    try:
+        state = Path(path).stat()
+    except FileNotFoundError:
+        raise not_found(Path(path)) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    if state.st_size > MOST_BYTES:
+        raise UsageError(
+            f"{path} has {state.st_size:,} bytes, and at most {MOST_BYTES:,} are sent to a model"
+        )
+    return _media(kind, path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=10_000)
+def _media(kind: str, path: str, changed_ns: int, size: int) -> Media:
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+    mime = _mime(kind, path, content)
+    if mime is None:
+        known = "PNG, JPEG, GIF or WebP" if kind == "image" else "PDF or text in UTF-8"
+        raise UsageError(f"{path} is no {kind} that models take", help=f"it must be {known}")
+    return Media(kind, mime, hashlib.sha256(content).hexdigest(), path)
+
+
+def _mime(kind: str, path: str, content: bytes) -> str | None:
+    if kind == "image":
+        found = next((mime for start, mime in IMAGES.items() if content.startswith(start)), None)
+        return None if found == "image/webp" and content[8:12] != b"WEBP" else found
+    if content.startswith(b"%PDF-"):
+        return "application/pdf"
+    try:
+        return None if "\0" in content.decode() else TEXTS.get(Path(path).suffix.lower(), "text/plain")
+    except UnicodeDecodeError:
+        return None
+
+
+def paths_in(type_: Type, value: Any) -> Iterator[tuple[str, str]]:
+    """The kinds and the paths of the images and files in a value of a type."""
+    match type_:
+        case _ if type_ in (IMAGE, FILE):
+            yield str(type_), value
+        case OptionalType(inner) if value is not None:
+            yield from paths_in(inner, value)
+        case ListType(element):
+            for each in value:
+                yield from paths_in(element, each)
+        case PairType(types):
+            for part, each in zip(types, value, strict=True):
+                yield from paths_in(part, each)
+        case DictType(inside):
+            for each in value.values():
+                yield from paths_in(inside, each)
+        case RecordType(fields):
+            for name, field in fields:
+                yield from paths_in(field, value[name])
+        case UnionType() if (case := type_.case(value["type"])) is not None:
+            yield from paths_in(case, value)
+
+
+def media_in(types: Mapping[str, Type], values: Mapping[str, Any]) -> dict[tuple[str, str], Media]:
+    """The images and files of inputs, by kind and path. Raises UsageError, which names the input."""
+    found: dict[tuple[str, str], Media] = {}
+    for name, type_ in types.items():
+        for kind, path in paths_in(type_, values.get(name)) if name in values else ():
+            try:
+                found[kind, path] = media_of(kind, path)
+            except UsageError as error:
+                raise UsageError(f"input `{name}`: {error.message}", help=error.help) from None
+    return found
+
+
+def moved(type_: Type, value: Any, folder: Path) -> Any:
+    """A value of a data file, with the paths in it seen from the working folder. They are inside of the
+    file's own folder: a file of a stranger names no others. Raises UsageError."""
+    match type_:
+        case _ if type_ in (IMAGE, FILE):
+            path = folder / value
+            if not path.resolve().is_relative_to(folder.resolve()):
+                help = "move it there, or name it with --input"
+                raise UsageError(f"`{value}` is outside of the data file's folder", help=help)
+            media_of(str(type_), str(path))
+            return str(path)
+        case OptionalType(inner) if value is not None:
+            return moved(inner, value, folder)
+        case ListType(element):
+            return [moved(element, each, folder) for each in value]
+        case PairType(types):
+            return [moved(part, each, folder) for part, each in zip(types, value, strict=True)]
+        case DictType(inside):
+            return {name: moved(inside, each, folder) for name, each in value.items()}
+        case RecordType(fields):
+            return {name: moved(field, value[name], folder) for name, field in fields}
+        case UnionType() if (case := type_.case(value["type"])) is not None:
+            return moved(case, value, folder)
+    return value

@@ -1,0 +1,137 @@
+"""Images and files: what prompts show of them, what is refused before anything is sent, what keys hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from support.answers import PICTURE
+from support.orders import run_in_order
+
+from gotlang.data import inputs, load
+from gotlang.errors import UsageError
+from gotlang.models.base import IMAGE_TOKENS, Message, Request, token_bound
+from gotlang.models.media import MOST_BYTES, media_of
+from gotlang.models.simulated import SimulatedModel
+from gotlang.types import IMAGE, STR, ListType
+
+SHOWS = '''
+type Page = {scan: image, note: str}
+
+prompt look(page: Page, others: list[image], about: file?) -> str:
+    """
+    {{ page.note }} {{ page.scan }}
+    {% for picture in others %}and {{ picture }}{% endfor %}
+    {% if about %}about {{ about }}{% endif %}
+    """
+
+scheme describe(page: Page, others: list[image], about: file?) -> str:
+    Generate() look(page, others, about)
+'''
+
+
+def seen(text: str, given: dict[str, Any]) -> tuple[list[Message], Any]:
+    heard: list[Message] = []
+
+    def look(rng: Random, messages: tuple[Message, ...], **arguments: Any) -> str:
+        heard.extend(messages)
+        return repr(arguments)
+
+    result = run_in_order(text, given, SimulatedModel({"look": look}))
+    return heard, result
+
+
+def pictures(folder: Path) -> tuple[str, str]:
+    for name, more in (("a.png", b""), ("b.png", b"other")):
+        (folder / name).write_bytes(PICTURE.read_bytes() + more)
+    return str(folder / "a.png"), str(folder / "b.png")
+
+
+def test_each_stands_where_the_text_shows_it(tmp_path: Path) -> None:
+    one, other = pictures(tmp_path)
+    (tmp_path / "n.md").write_text("hello")
+    page = {"scan": one, "note": "\ufffc0\ufffc is no picture"}
+    ((message,), result) = seen(
+        SHOWS, {"page": page, "others": [other, one], "about": str(tmp_path / "n.md")}
+    )
+    assert message.content == "\ufffd0\ufffd is no picture \ufffc\nand \ufffcand \ufffcabout \ufffc"
+    assert [media.path for media in message.media] == [one, other, one, str(tmp_path / "n.md")]
+    assert [media.mime for media in message.media] == ["image/png", "image/png", "image/png", "text/markdown"]
+    assert message.media[0] == message.media[2] != message.media[1]
+    assert repr(one) in result.value  # the simulator's argument is the path
+    assert result.outcome.ledger.spent.input_tokens > 3 * 765
+
+
+def test_the_key_is_that_of_the_content(tmp_path: Path) -> None:
+    one, other = pictures(tmp_path)
+    moved = tmp_path / "moved.png"
+    moved.write_bytes(Path(one).read_bytes())
+    keys = [
+        Request("m", (Message("user", "\ufffc", (media_of("image", str(path)),)),)).key()
+        for path in (one, moved, other)
+    ]
+    assert keys[0] == keys[1] != keys[2]
+    moved.write_bytes(b"\xff\xd8\xff changed")
+    assert media_of("image", str(moved)).mime == "image/jpeg"
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "words"),
+    [
+        ("image", None, "there is no file"),
+        ("image", b"GIF", "is no image that models take"),
+        ("image", b"RIFF....WAVE", "is no image that models take"),
+        ("file", b"\x00\x01", "is no file that models take"),
+        ("file", b"\xff\xfe", "is no file that models take"),
+        ("image", b"\x89PNG\r\n\x1a\n" + bytes(MOST_BYTES), "at most 20,000,000 are sent"),
+    ],
+)
+def test_what_cannot_be_shown_is_told_before_anything_is_sent(
+    kind: str, content: bytes | None, words: str, tmp_path: Path
+) -> None:
+    one, _ = pictures(tmp_path)
+    path = tmp_path / "x"
+    if content is not None:
+        path.write_bytes(content)
+    given = {"page": {"scan": one, "note": ""}, "others": [], "about": None}
+    given |= {"others": [str(path)]} if kind == "image" else {"about": str(path)}
+    asked: list[Any] = []
+    model = SimulatedModel({"look": lambda rng, **_: asked.append(1) or ""})
+    with pytest.raises(UsageError, match=words) as caught:
+        run_in_order(SHOWS, given, model)
+    assert asked == [] and ("`others`" if kind == "image" else "`about`") in caught.value.message
+
+
+def test_a_data_file_names_files_beside_it_and_no_others(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    pictures(folder)
+    pictures(tmp_path)
+    (folder / "out.png").symlink_to(tmp_path / "a.png")
+    table = folder / "rows.csv"
+    table.write_text(
+        'q,scans\nx,"[""a.png"", ""b.png""]"\ny,[../a.png]\nz,[out.png]\nv,[/etc/passwd]\nw,[no.png]\n'
+    )
+    rows = load(table)
+    types = {"q": STR, "scans": ListType(IMAGE)}
+    found = inputs(rows, 0, {}, types)["scans"]
+    assert found == [str(folder / "a.png"), str(folder / "b.png")]
+    for row in (1, 2, 3):
+        with pytest.raises(
+            UsageError, match=f"row {row}, column `scans`: .*outside of the data file's folder"
+        ):
+            inputs(rows, row, {}, types)
+    with pytest.raises(UsageError, match="row 4, column `scans`: there is no file"):
+        inputs(rows, 4, {}, types)
+
+
+def test_a_budget_reserves_the_most_that_an_image_may_be(tmp_path: Path) -> None:
+    one, _ = pictures(tmp_path)
+    request = Request("m", (Message("user", "\ufffc", (media_of("image", one),)),))
+    plain = Request("m", (Message("user", "\ufffc"),))
+    assert token_bound(request) == token_bound(plain) + IMAGE_TOKENS
+    (tmp_path / "n.txt").write_text("x" * 1000)
+    text = media_of("file", str(tmp_path / "n.txt"))
+    assert 1000 < text.token_bound() < 1100
