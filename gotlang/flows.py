@@ -97,13 +97,14 @@ UNBOUNDED = Bill(ANYTHING, ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 class RequestEstimate:
     """A request before it is made: its tokens, the most tokens of one of its responses, US dollars of an
     input and of an output token, how many values a response holds, and how many further samples may be asked
-    for, for each that is wanted, where some fail."""
+    for, for each that is wanted, where some fail, and whether each may be asked for twice (`hedged`)."""
 
     tokens: Amount
     most: int
     price: tuple[float, float] | None
     values: Amount
     retries: Amount = ZERO
+    hedged: bool = False
 
     def rounds(self, k: Amount) -> Amount:
         """The model calls in a row until k responses are there."""
@@ -115,6 +116,9 @@ class RequestEstimate:
             more = calls * self.retries
             calls = Amount(calls.low, (calls + more).high)
             requests = Amount(requests.low, (requests + more).high)
+        if self.hedged:
+            calls = Amount(calls.low, (calls + calls).high)
+            requests = Amount(requests.low, (requests + requests).high)
         sent, received = requests * self.tokens, calls * Amount.between(1, self.most)
         usd = None
         if self.price is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+import pytest
+from msgspec.structs import replace
 from support.orders import on_virtual_time, run_in_order
 
 from gotlang.api import Options, Session, compile
@@ -125,6 +127,31 @@ def test_on_a_simulator_a_race_is_carried_out_whole() -> None:
     found = run("    race:\n" + line("slow", "fast"), Timed(simulated=True))
     assert found.value == 200, "both say that they took as long: the first on the page"
     assert (found.outcome.ledger.spent.calls, found.outcome.ledger.spent.uncertain_calls) == (2, 0)
+
+
+@dataclass
+class Uneven(Timed):
+    """The 21st request takes very long."""
+
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        await permit.send()
+        self.sent.append(request.prompt)
+        seconds = 500.0 if len(self.sent) == 21 else 1.0 + len(self.sent) / 100
+        await asyncio.sleep(seconds)
+        return replace(await self.model.ask(request, n, first), latency_s=seconds)
+
+
+@pytest.mark.parametrize("hedge", ["", ", hedge=0.9"])
+def test_a_response_that_is_late_is_asked_for_twice(hedge: str) -> None:
+    body = f"    repeat 24:\n        Generate(temperature=1{hedge}) fast(x)\n"
+    model = Uneven()
+    found = run(body, model)
+    spent = found.outcome.ledger.spent
+    assert found.value == 10 and spent.calls == 24
+    if hedge:
+        assert found.outcome.wall_s < 100 and spent.uncertain_calls == len(model.sent) - 24 > 0
+    else:
+        assert found.outcome.wall_s > 500 and len(model.sent) == 24
 
 
 SHARED = (

@@ -291,6 +291,7 @@ class Estimator:
             self.counter.price(model) if model is not UNKNOWN else None,
             self._values(declared, FlowScope(scope.root, dict(guesses), scope.floor)),
             chosen["retries"].number or ANYTHING if "retries" in chosen else ZERO,
+            "hedge" in chosen,
         )
 
     def tools(self, prompt: str, scope: FlowScope) -> tuple[Amount, Bill, Amount] | None:

@@ -86,12 +86,14 @@ MODEL_SETTINGS: dict[str, SettingRule] = {
     "share": SHARE,
     "timeout": SettingRule((FLOAT,), least=0.001),
     "retries": SettingRule((INT,), 0, MOST),
+    "hedge": SettingRule((FLOAT,), 0.5, 0.999),
 }
 """Settings of a model call, in prompts and in operations. `top_logprobs` is how many alternatives of each
 token are asked for, with log-probabilities; `regex` and `grammar` are what a response must match.
 `effort` and `thinking_budget` (tokens) say how long a model that reasons may think. `share` makes equal
 requests of a run one call; `timeout` is how many seconds a response may take, `retries` how many further
-samples are asked for, for each that is wanted, where some fail."""
+samples are asked for, for each that is wanted, where some fail; `hedge` is the
+quantile of the latencies seen so far after which a response is asked for a second time."""
 
 TOOL_SETTINGS: dict[str, SettingRule] = {
     "turns": SettingRule((INT,), 1, 1000),

@@ -292,7 +292,7 @@ class Execution:
         evaluate, declared = context.evaluate, context.declared.prompts[prompt]
         values = {name: evaluate(value, names) for name, value in arguments}
         chosen: dict[str, Any] = {}
-        model_name, shared, timeout, retries = None, False, None, None
+        model_name, shared, timeout, retries, hedge = None, False, None, None, None
         bounds: dict[str, Any] = {}
         tools: tuple[ToolSpec, ...] = ()
         if declared.settings or settings or self.frame.again:
@@ -300,6 +300,7 @@ class Execution:
             chosen.update(self.frame.again)
             model_name, shared = chosen.pop("model", None), chosen.pop("share", False)
             timeout, retries = chosen.pop("timeout", None), chosen.pop("retries", None)
+            hedge = chosen.pop("hedge", None)
             bounds = {name: chosen.pop(name) for name in TOOL_SETTINGS if name in chosen}
         model = context.models(model_name)
         shown = context.examples.get(id(declared))
@@ -327,6 +328,8 @@ class Execution:
         called = PromptCall(self, declared, model, request, key, first, parents, names, expected, talk=talk)
         if timeout is not None:
             called.timeout_s = _setting("timeout", timeout)
+        if hedge is not None:
+            called.hedge = _setting("hedge", hedge)
         if retries is not None:
             more = count(_setting("retries", retries), "retries")
             # At temperature 0 every sample is the same response.
@@ -427,6 +430,7 @@ class PromptCall(Struct, eq=False):
     names: Mapping[str, Any]
     expected: int | None = None
     timeout_s: float | None = None
+    hedge: float | None = None
     retries: int = 0
     batched: int = 1
     talk: Talking | None = None
@@ -437,7 +441,14 @@ class PromptCall(Struct, eq=False):
         operation, sampler = running.operation, running.context.sampler
         absolute = [self.first + number for number in numbers]
         samples, persistent = await sampler.sample(
-            model, request, self.key, absolute, operation, batched=batched, timeout_s=self.timeout_s
+            model,
+            request,
+            self.key,
+            absolute,
+            operation,
+            batched=batched,
+            timeout_s=self.timeout_s,
+            hedge=self.hedge,
         )
         if request.settings.temperature == 0:
             absolute = [0] * len(absolute)

@@ -134,6 +134,9 @@ class _Pending(Struct, eq=False):
     operation: Operation | None
     timeout_s: float | None = None
     enough: Callable[[str], bool] | None = None
+    hedge: float | None = None
+    spare: bool = False
+    """Whether another request for the same is under way, so that nothing is lost without this one."""
     numbers: list[int] = []
     found: dict[int, Found] = {}
     sources: dict[int, SampleSource] = {}
@@ -237,6 +240,7 @@ class Sampler:
         batched: bool = True,
         timeout_s: float | None = None,
         enough: Callable[[str], bool] | None = None,
+        hedge: float | None = None,
     ) -> tuple[list[Sample], frozenset[int]]:
         """The samples of a request with these numbers, in their order, and the numbers of those that were
         stored before.
@@ -244,13 +248,14 @@ class Sampler:
         `key` is the request's, `operation` the operation that asks (None for none of a graph). `batched` asks
         for all that are missing in one request, if the endpoint supports `n`. `timeout_s` is how many seconds
         a response may take from when its request is sent; `enough` says of a text so far that no more of it
-        is wanted. Raises nothing unless it is cancelled: a sample that cannot be had is a MissingSample.
+        is wanted; `hedge` is the quantile of latency after which it is asked for a second time. Raises
+        nothing unless it is cancelled: a sample that cannot be had is a MissingSample.
         """
         # At temperature 0 equal requests are equal calls: every sample is the first.
         if request.settings.temperature == 0:
             numbers = [0] * len(numbers)
         process = self._process
-        pending = _Pending(model, request, key, operation, timeout_s, enough)
+        pending = _Pending(model, request, key, operation, timeout_s, enough, hedge)
         mine, names = pending.numbers, [(key, number) for number in numbers]
         for name in names:
             if name not in process:
@@ -281,7 +286,14 @@ class Sampler:
                     self.idle(-1)
             if there is ABANDONED:
                 again, _ = await self.sample(
-                    model, request, key, [number], operation, batched=batched, timeout_s=timeout_s
+                    model,
+                    request,
+                    key,
+                    [number],
+                    operation,
+                    timeout_s=timeout_s,
+                    enough=enough,
+                    hedge=hedge,
                 )
                 samples += again
             elif isinstance(there, MissingSample):
@@ -336,14 +348,43 @@ class Sampler:
             missing = [number for number in numbers if number not in found] if found else numbers
             chunks = _chunks(missing, max(1, pending.model.batch) if batched else 1)
             if len(chunks) == 1:
-                await self._ask(pending, chunks[0])
+                await self._hedged(pending, chunks[0])
             else:
                 async with asyncio.TaskGroup() as group:
                     for chunk in chunks:
-                        group.create_task(self._ask(pending, chunk))
+                        group.create_task(self._hedged(pending, chunk))
         if self.store is None:
             return NONE_STORED
         return frozenset(number for number, source in pending.sources.items() if source == "persistent")
+
+    async def _hedged(self, pending: _Pending, numbers: list[int]) -> None:
+        """Send one request for these samples, and a second one where it takes longer than most did; what
+        comes first counts, the other is cancelled. Simulated time does not pass, so nothing is late there."""
+        model, patience = pending.model, None
+        if pending.hedge is not None and not model.simulated:
+            patience = self.queue.patience(model.name, pending.hedge)
+        if patience is None:
+            return await self._ask(pending, numbers)
+        other = _Pending(model, pending.request, pending.key, pending.operation, pending.timeout_s)
+        other.enough, other.spare = pending.enough, True
+        tasks = [asyncio.create_task(self._ask(pending, numbers))]
+        try:
+            await asyncio.wait(tasks, timeout=patience)
+            if not tasks[0].done() and self.stopping is None:
+                tasks.append(asyncio.create_task(self._ask(other, numbers)))
+            while left := [task for task in tasks if not task.done()]:
+                await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+                if any(isinstance(each.found.get(numbers[0]), StoredSample) for each in (pending, other)):
+                    break
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for number, found in other.found.items():
+            if isinstance(found, StoredSample) and not isinstance(pending.found.get(number), StoredSample):
+                pending.sources[number] = "model"
+                pending.give(number, found)
+        return None
 
     async def _look_up(self, store: SampleStore, pending: _Pending, numbers: Sequence[int]) -> bool:
         """Take what is stored of these samples; whether there is any. Raises CacheError."""
@@ -359,7 +400,7 @@ class Sampler:
         """Send one request for these samples, unless another process does; those that it brings nothing for
         stay missing, to be asked again."""
         model, queue = pending.model, self.queue
-        shared = None if model.simulated else self.coordination
+        shared = None if model.simulated or pending.spare else self.coordination
         if not queue.try_acquire(model.name):
             await queue.acquire(model.name, partial(self._urgency, pending.operation), self.idle)
         try:
@@ -424,7 +465,7 @@ class Sampler:
         try:
             allowance = await Allowance.of(self.budget, pending.request, len(numbers), pending.model)
         except BudgetExceeded as error:
-            self.refused = True
+            self.refused = self.refused or not pending.spare
             return pending.give_up(numbers, error.message, cut_off=True)
         except CacheError as error:
             return self._lost(pending, numbers, error)
@@ -433,7 +474,8 @@ class Sampler:
         if self.stopping is not None:
             allowance.end()
             return pending.give_up(numbers, self.stopping, cut_off=True)
-        shared, key = None if pending.model.simulated else self.coordination, pending.key
+        alone = pending.model.simulated or pending.spare
+        shared, key = None if alone else self.coordination, pending.key
         claimed = False
 
         async def claim() -> None:
@@ -483,7 +525,8 @@ class Sampler:
             if not allowance.requests and limit is not None and pending.timeout_s is not None:
                 limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
             # Nobody claims what a simulated model is asked, so a stored answer need not be this request's.
-            await allowance.sending("" if model.simulated else sample_name(pending.key, numbers[0]))
+            alone = model.simulated or pending.spare
+            await allowance.sending("" if alone else sample_name(pending.key, numbers[0]))
 
         try:
             listen = self._listener(pending, numbers)
@@ -500,7 +543,7 @@ class Sampler:
         except CacheError as error:
             self._lost(pending, numbers, error)
         except BudgetExceeded as error:
-            self.refused = True
+            self.refused = self.refused or not pending.spare
             spent.requests += allowance.requests
             pending.give_up(numbers, error.message, cut_off=True)
         except Waiting as error:
@@ -559,6 +602,7 @@ class Sampler:
 
     async def _keep(self, pending: _Pending, numbers: list[int], reply: Reply) -> None:
         """Store the completions before anything else can go wrong, and hand them out."""
+        self.queue.took(pending.model.name, reply.latency_s)
         made, usage, answered = self.now(), reply.usage, len(reply.completions)
         seconds = reply.latencies_s if len(reply.latencies_s) == answered else (reply.latency_s,) * answered
         stored = {
