@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from gotlang.evaluate.threshold import Threshold as Threshold
     from gotlang.ir.program import Scheme as Scheme
     from gotlang.metric import ScoreKind as ScoreKind
+    from gotlang.passes.remarks import Remark as Remark
     from gotlang.report.plot import Plot
     from gotlang.runtime.sampler.events import Event as Event
     from gotlang.runtime.sampler.events import Failure as Failure
@@ -182,6 +183,12 @@ class Program(CheckedProgram):
             there = ", ".join(each for least, each, _ in PASSES if least <= level) or "none"
             raise UsageError(f"no pass `{name}` at level {level}", help=f"the passes: all, {there}")
         return found
+
+    def remarks(self, level: int = 2) -> list[Remark]:
+        """What each pass of the optimizer did to which step, and why it left others as they are."""
+        from gotlang.passes.remarks import remarks
+
+        return list(remarks(self.ir(0), level))
 
     def dataset(
         self,

@@ -97,13 +97,18 @@ def _explain(code: str, *, json: bool) -> int:
 @opt.level_option
 @click.option("--json", is_flag=True, help="Print the program as JSON, which `gotc run` runs (docs/ir.md).")
 @opt.text("--print-after", "PASS", "Print the program after this pass, or after each of them with `all`.")
-def ir_command(file: str, optimize: int, json: bool, print_after: str | None) -> int:
+@opt.flag(
+    "--remarks", "Print what each pass did, and why it left other steps as they are; with --json as JSON."
+)
+def ir_command(file: str, optimize: int, json: bool, print_after: str | None, remarks: bool) -> int:
     """Print the intermediate representation of the program FILE (`-` is standard input): names resolved,
     pools explicit, types on every step. A FILE that ends in `.ir.json` holds it already."""
     from gotlang.cli.inputs import program
 
     loaded = program(file)
-    if json:
+    if remarks:
+        _remarks(loaded, optimize, json=json)
+    elif json:
         click.echo(loaded.ir_json(optimize), nl=False)
     elif print_after is not None:
         for name, text in loaded.ir_after(print_after, optimize):
@@ -111,6 +116,24 @@ def ir_command(file: str, optimize: int, json: bool, print_after: str | None) ->
     else:
         click.echo(loaded.ir_text(optimize), nl=False)
     return 0
+
+
+def _remarks(loaded: Any, level: int, *, json: bool) -> None:
+    """What each pass says of each step, with its place."""
+    sources, found = loaded.compilation.sources, []
+    for one in loaded.remarks(level):
+        source = sources.get(one.span.source)
+        line = source.text.count("\n", 0, one.span.start) + 1 if source is not None else None
+        text = source.text[one.span.start : one.span.end] if source is not None else ""
+        place = {"file": one.span.source, "line": line, "text": text.split("\n")[0]}
+        about = {"pass": one.of_pass, "declaration": one.declared, "step": one.step, "kind": one.kind}
+        found.append({**about, **place, "done": one.done, "remark": one.text})
+    if json:
+        document({"level": level, "remarks": found})
+        return
+    for each in found:
+        done = "" if each["done"] else "not done: "
+        say(f"{each['file']}:{each['line']}: {each['pass']}: {each['text']}: {done}{each['remark']}")
 
 
 @click.command("prompts")

@@ -16,7 +16,7 @@ its samples are numbered. So the score may look only at what the sampling knows 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import final
 
@@ -24,8 +24,11 @@ from gotlang.ir import program as ir
 from gotlang.operations.names import free_names, looks_at_pool, needed_names, own_expressions, used_names
 from gotlang.passes.rewrite import rewrite_region, schemes_invoked, values_in, with_bodies
 
+Told = Callable[[ir.Step, str], None]
+"""Gets each sampling that does not stop early, and why."""
 
-def stop_early(program: ir.Program) -> ir.Program:
+
+def stop_early(program: ir.Program, told: Told = lambda step, why: None) -> ir.Program:
     """Mark the samplings that may end early."""
     local = {score.name for score in program.scores if score.best is not None and not score.body.steps}
     invoked = schemes_invoked(program)
@@ -34,13 +37,13 @@ def stop_early(program: ir.Program) -> ir.Program:
     def body(declared: ir.Scheme | ir.ScoreFunction) -> ir.Region:
         plain = isinstance(declared, ir.Scheme) and declared.name not in invoked
         values = values_in(program, declared, plain=plain)
-        return rewrite_region(declared.body, lambda inner: _marked(inner, local, values, talking))
+        return rewrite_region(declared.body, lambda inner: _marked(inner, local, values, talking, told))
 
     return with_bodies(program, body)
 
 
 def _marked(
-    region: ir.Region, local: Collection[str], values: Collection[str], talking: Collection[str]
+    region: ir.Region, local: Collection[str], values: Collection[str], talking: Collection[str], told: Told
 ) -> ir.Region:
     takers: defaultdict[str, list[ir.Step]] = defaultdict(list)
     for step in region.steps:
@@ -56,20 +59,37 @@ def _marked(
         inside = {name for expression in own_expressions(found[0]) for name in free_names(expression)}
         return found[0] if step.result not in inside else None
 
-    out = list(region.steps)
-    for index, step in enumerate(region.steps):
-        if not isinstance(step, ir.Sampling) or step.until is not None or step.prompt in talking:
-            continue
+    def ending(index: int, step: ir.Sampling) -> ir.Stop | str:
+        """What ends a sampling early, or why nothing does."""
+        if step.until is not None:
+            return "it has an `until` of its own"
+        if step.prompt in talking:
+            return "its prompt has tools"
         rate = only_taker(step)
-        keep = only_taker(rate) if isinstance(rate, ir.Score) else None
-        if not isinstance(rate, ir.Score) or not isinstance(keep, ir.KeepBestN) or rate.score not in local:
-            continue
+        if not isinstance(rate, ir.Score):
+            return "no `Score` is all that takes its thoughts"
+        if rate.score not in local:
+            return "what scores its thoughts is no declared score with a `best` that asks no model"
+        keep = only_taker(rate)
+        if not isinstance(keep, ir.KeepBestN):
+            return "no `KeepBestN` is all that takes the scored thoughts"
         assert rate.score is not None
         stop = ir.Stop(rate.score, rate.arguments, keep.count)
         names = {name for expression in stop.expressions for name in free_names(expression)}
-        unknown = names - {"it"} - set(values)
-        if all(waits.known(name, index) for name in unknown) and not looks_at_pool(keep.count):
-            out[index] = replace(step, stop=stop)
+        unknown = sorted(name for name in names - {"it"} - set(values) if not waits.known(name, index))
+        if unknown or looks_at_pool(keep.count):
+            looked = f"`{unknown[0]}`" if unknown else "its own thoughts"
+            return f"the score looks at {looked}, which is not there when the sampling starts"
+        return stop
+
+    out = list(region.steps)
+    for index, step in enumerate(region.steps):
+        if isinstance(step, ir.Sampling):
+            found = ending(index, step)
+            if isinstance(found, str):
+                told(step, found)
+            else:
+                out[index] = replace(step, stop=found)
     return replace(region, steps=tuple(out))
 
 
