@@ -358,6 +358,8 @@ def others() -> Iterator[Row]:
     yield Row("small_model", "once", "words", "one prompt", "1", "1", "words.csv", words)
     yield Row("small_model", "best_of_ten", "words", "tree", "samples", "1", "words.csv", words)
     yield Row("self_consistency", "self_consistency", "stories", "tree", "chains", "1", "stories.csv", STORY)
+    notes = {"note": "Note"}
+    yield Row("orders", "order", "notes to a shop", "tree", "readings", "1", "orders.csv", notes)
     for program, scheme, calls in (
         ("self_certainty", "one_chain", "1"),
         ("self_certainty", "best_of_n", "samples"),

@@ -132,6 +132,7 @@ def module(name: str) -> ModuleType:
         ("make_towns", "towns.csv"),
         ("make_lakes", "lakes.csv"),
         ("make_words", "words.csv"),
+        ("make_orders", "orders.csv"),
     ],
 )
 def test_the_data_is_what_its_generator_makes(maker: str, file: str) -> None:
