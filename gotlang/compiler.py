@@ -16,7 +16,8 @@ from gotlang.diagnostics import Diagnostic, Label, Report, in_order
 from gotlang.errors import CompileError, GotError, UsageError
 from gotlang.linking.inline import inline
 from gotlang.linking.modules import link, without_unused
-from gotlang.packages import package_text, source_name
+from gotlang.linking.texts import with_files
+from gotlang.packages import in_package, outside, package_text, source_name
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.check import Checked, check
@@ -151,7 +152,8 @@ def compile_source(
     looked_at = modules if known is None else []
     mentioned = frozenset(word for module in looked_at for word in _mentioned(module, read))
     report = Report()
-    linked, shown = link(tuple(modules), imported, report)
+    filled = tuple(with_files(module, read, sources, report) for module in modules)
+    linked, shown = link(filled, imported, report)
     inlined = inline(linked, report)
     whole = without_unused(inlined.modules)
     shown = {**shown, **inlined.shown}
@@ -306,6 +308,16 @@ def _mentioned(module: n.Module, read: Reader) -> Iterator[str]:
                     yield from re.findall(r"[a-z_]\w*", part.value)
 
 
+def _text(name: str, read: Reader) -> str:
+    """The text of an imported file; of a module of a package also where `read` knows of no packages."""
+    try:
+        return read(name)
+    except OSError:
+        if not in_package(name):
+            raise
+        return package_text(name)
+
+
 def _import(
     node: n.ImportGot,
     sources: dict[str, Source],
@@ -326,7 +338,7 @@ def _import(
         imported[id(node)] = name
         return None
     try:
-        text = read(name)
+        text = _text(name, read)
     except OSError as error:
         reason = error.strerror or str(error)
         diagnostics.append(Diagnostic("GOT0107", f"cannot import `{written}`: {reason}", node.path.span))
@@ -336,13 +348,3 @@ def _import(
     module, found = parse(sources[name])
     diagnostics.extend(found)
     return module
-
-
-def outside(path: str) -> str | None:
-    """Why a program may not open a path: it must be in the program's folder. None if it may."""
-    pure = PurePosixPath(path.replace("\\", "/"))
-    if pure.is_absolute() or ":" in path:
-        return f"`{path}` is an absolute path; a program opens only files in its own folder"
-    if ".." in pure.parts:
-        return f"`{path}` leaves the program's folder"
-    return None

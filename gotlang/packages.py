@@ -51,3 +51,13 @@ def _folder(package: str) -> Path | None:
         return None
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
     return Path(places[0], *inner) if places else None
+
+
+def outside(path: str) -> str | None:
+    """Why a program may not open a path: it must be in the program's folder. None if it may."""
+    pure = PurePosixPath(path.replace("\\", "/"))
+    if pure.is_absolute() or ":" in path:
+        return f"`{path}` is an absolute path; a program opens only files in its own folder"
+    if ".." in pure.parts:
+        return f"`{path}` leaves the program's folder"
+    return None

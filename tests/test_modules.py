@@ -33,7 +33,7 @@ scheme both(state: State) -> list[int]:
 
 
 def compiled(main: str, **files: str) -> Compilation:
-    texts = {f"{name}.got": text for name, text in files.items()}
+    texts = {name if "." in name else f"{name}.got": text for name, text in files.items()}
 
     def read(name: str) -> str:
         return package_text(name) if name.startswith("<") else texts[name]
@@ -177,3 +177,56 @@ def test_a_package_that_pip_installed(tmp_path: Path) -> None:
 def test_std_needs_no_folder() -> None:
     main = "from std.vote import self_consistency\nscheme s(q: str) -> str:\n    self_consistency(q)\n"
     assert compile_source(Source.of("main.got", main)).ok
+
+
+MARKDOWN = """---
+temperature: 0.3
+---
+# System
+Be kind. {{ c.style(tone) }}
+
+# User
+Line \\one
+{{ c.style("dry", more=q | length) }}
+"""
+STYLE = """
+partial style(tone: str, more: int): "Write {{ tone | upper }}, {{ more }} times."
+"""
+
+
+def test_a_prompt_from_a_markdown_file_with_partials() -> None:
+    main = """
+import "style.got" as c
+prompt ask(q: str, tone: str, n: int) -> str from "ask.md":
+    parse json
+scheme s(q: str) -> str:
+    Generate() ask(q, "dry", 2)
+"""
+    text = MARKDOWN.replace("style(tone)", "style(tone, n)")
+    found = compiled(main, style=STYLE, **{"ask.md": text}).compiled().program(0).prompt("ask")
+    assert [name for name, _ in found.settings] == ["temperature"]
+    assert found.system is not None and found.user is not None
+    assert found.system.render({"tone": "dry", "n": 2}) == "Be kind. Write DRY, 2 times."
+    assert found.user.render({"q": "four"}) == "Line \\one\nWrite DRY, 4 times."
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("{{ q }} {{ qq }}", "GOT0404", "the text of prompt `ask` shows `qq`"),
+        ("{{ style(q) }}", "GOT0749", "partial `style` takes tone, more"),
+        ("{{ style(n, n) }}", "GOT0749", "`n` is not of the type of `tone`"),
+        ("---\ncolour: 3\n---\n{{ q }}", "GOT0402", "setting `colour` is not known"),
+        ("# System\nBe kind.\n", "GOT0401", "prompt `ask` has no text"),
+    ],
+)
+def test_mistakes_in_a_markdown_file(text: str, code: str, message: str) -> None:
+    main = STYLE + 'prompt ask(q: str, n: int) -> str from "ask.md"\n'
+    found = [d for d in compiled(main, **{"ask.md": text}).diagnostics if d.severity == "error"]
+    assert [(d.code, d.message[: len(message)]) for d in found] == [(code, message)]
+
+
+def test_a_partial_does_not_show_itself() -> None:
+    main = 'partial a(x: int): "{{ b(x) }}"\npartial b(x: int): "{{ a(x) }}"\n'
+    main += 'prompt ask(n: int) -> str:\n    "{{ a(n) }}"\n'
+    assert ("GOT0749", "partial `a` shows itself") in [(c, m) for c, m, _ in said(main)]

@@ -14,6 +14,7 @@ from typing import final
 from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report, nearest
+from gotlang.linking.texts import with_partials
 from gotlang.packages import in_package
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
@@ -33,7 +34,7 @@ def link(
     were made are written by the program. `imported` are the names of the sources of imports, by the identity
     of the node; an import that could not be read has none."""
     imports = [d for module in modules for d in module.declarations if isinstance(d, n.ImportGot)]
-    if not imports:
+    if not imports and not any(isinstance(d, n.Partial) for m in modules for d in m.declarations):
         return modules, {}
     linker = _Linker(modules, imported, report)
     return linker.linked(), linker.shown
@@ -96,6 +97,12 @@ class _Linker:
         self.together = {file: self._together(file) for file in self.files}
         self.prefixes = self._prefixes()
         self.names = self._names()
+        self.partials = {
+            self.names[file, d.name.text]: d
+            for file, module in self.files.items()
+            for d in module.declarations
+            if isinstance(d, n.Partial)
+        }
 
     def linked(self) -> tuple[n.Module, ...]:
         """The modules with the names of the whole program."""
@@ -268,6 +275,12 @@ class _Linker:
             found = member(before, after, name.span)
             return replace(name, text=found) if found is not None else name
 
+        def shown(name: str) -> str | None:
+            before, dot, after = name.partition(".")
+            if dot:
+                return member(before, after, module.span)
+            return name_of(name) if name in other else view.get(name)
+
         def change(node: e.Node) -> e.Node:
             match node:
                 case e.Reference(name=name) if name in other:
@@ -295,15 +308,17 @@ class _Linker:
                     return replace(node, scheme=called(name))
             if isinstance(node, n.Prompt) and node.tools:
                 node = replace(node, tools=tuple(map(called, node.tools)))
+            if isinstance(node, n.Prompt) and self.partials:
+                node = with_partials(node, self.partials, shown, self.report)
             if isinstance(node, _NAMED) and (file, node.name.text) in self.names:
                 return replace(node, name=replace(node.name, text=self.names[file, node.name.text]))
             return node
 
-        if not other and not aliases and file in self.together[self.main]:
+        own = file in self.together[self.main]
+        if own and not other and not aliases and not self.partials:
             return module
-        left = [
-            d for d in module.declarations if file in self.together[self.main] or not isinstance(d, n.Study)
-        ]
+        gone = n.Partial if own else n.Partial | n.Study | n.Test
+        left = [d for d in module.declarations if not isinstance(d, gone)]
         return replace(module, declarations=tuple(mapped(d, change) for d in left))
 
     def _circles(self) -> None:

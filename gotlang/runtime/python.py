@@ -16,13 +16,13 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from gotlang import trust
-from gotlang.compiler import outside
 from gotlang.diagnostics import nearest
 from gotlang.errors import EvaluationError, GotError, NotTrusted, UsageError
 from gotlang.ir.foreign import copied, given_back, raised
 from gotlang.ir.program import Program
 from gotlang.linking.modules import plain
 from gotlang.models.loops import VirtualTimeLoop
+from gotlang.packages import outside
 from gotlang.types import DYNAMIC, Type
 
 T = TypeVar("T")

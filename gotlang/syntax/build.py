@@ -88,7 +88,7 @@ class TreeBuilder(Choices):
     # ------------------------------------------------------------ prompts
 
     def prompt(self, span, head, *children):
-        name, parameters, many, result = head
+        name, parameters, many, result, *file = head
         place, parts = self._until(span, *nodes_in(children)), _by_kind(children)
         system, user, turns = self._turns(parts.get("turn", []))
         instruction, given, parse, tools = self._only(parts, "instruction", "examples", "parse", "tools")
@@ -96,7 +96,12 @@ class TreeBuilder(Choices):
         settings, examples = tuple(parts.get("setting", ())), (*examples, *parts.get("example", ()))
         inputs = (name, parameters, many, result)
         texts = (system, instruction, examples, user)
-        return n.Prompt(place, *inputs, settings, *texts, parse, tools or (), turns, as_turns)
+        return n.Prompt(place, *inputs, settings, *texts, parse, tools or (), turns, as_turns, *file)
+
+    def prompt_file(self, span, name, parameters, many, result, file):
+        return self.prompt(span, (name, parameters, many is not None, result, file))
+
+    partial = n.Partial
 
     def _turns(self, found: Sequence[n.Turn]):
         """The system's text and the one text of a plain prompt, or all turns of another."""
@@ -117,8 +122,8 @@ class TreeBuilder(Choices):
         plain, system = [*texts[""], *texts["user"]], texts["system"]
         return system[0].text if system else None, plain[0].text if plain else None, ()
 
-    def prompt_head(self, _span, name, parameters, many, result):
-        return name, parameters, many is not None, result
+    def prompt_head(self, _span, name, parameters, many, result, file):
+        return name, parameters, many is not None, result, file
 
     def lost_prompt(self, span, _hole):
         return *self._signature(span), False, self._lost_type(span)

@@ -138,8 +138,14 @@ class _Printer:
                 self._line(0, start, *head, (word, domain), COLUMN, (" when ", guard))
             case n.Prompt(many=many, result=result):
                 inputs = self._inputs(node, result)
-                self._line(0, start, "prompt ", *inputs, "many " if many else "", result, ":")
+                parts = (node.settings, node.texts, node.examples, node.parse, node.tools)
+                end = ":" if node.file is None or any(parts) else ""
+                result_ = ("many " if many else "", result, (" from ", node.file), end)
+                self._line(0, start, "prompt ", *inputs, *result_)
                 self._prompt(node)
+            case n.Partial(text=text):
+                quoted = self._quoted(text, hang=0)
+                self._line(0, start, "partial ", *self._inputs(node, text)[:2], ": ", quoted)
             case n.Score(direction=direction, best=best, body=body):
                 self._line(0, start, "score ", *self._inputs(node, body), direction, (", best ", best), ":")
                 self._suite(body, 1)
@@ -173,7 +179,7 @@ class _Printer:
 
     def _inputs(
         self,
-        node: n.Prompt | n.Score | n.Metric | n.Scheme | n.Function,
+        node: n.Prompt | n.Score | n.Metric | n.Scheme | n.Function | n.Partial,
         after: e.Node,
         variables: Iterable[_Part] = (),
     ) -> list[_Part]:

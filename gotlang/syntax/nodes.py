@@ -394,7 +394,8 @@ class Turn(Node, frozen=True):
 
 class Prompt(Node, frozen=True):
     """`prompt sort(numbers: list[int]) -> many list[int]:` with its parts. A prompt whose turns are more than
-    `system` and one text has them all in `turns`; `as_turns` is said of its examples."""
+    `system` and one text has them all in `turns`; `as_turns` is said of its examples. `file` is the Markdown
+    file that its texts and some settings are in: `prompt sort(...) -> list[int] from "sort.md"`."""
 
     name: Identifier
     parameters: tuple[TypedName, ...]
@@ -409,6 +410,7 @@ class Prompt(Node, frozen=True):
     tools: tuple[Identifier, ...] = ()
     turns: tuple[Turn, ...] = ()
     as_turns: bool = False
+    file: Constant | None = None
 
     @property
     def own_text(self) -> Constant | None:
@@ -426,6 +428,14 @@ class Prompt(Node, frozen=True):
         """Its texts, the instruction first."""
         texts = (self.instruction, self.system, self.user, *(turn.text for turn in self.turns))
         return tuple(text for text in texts if isinstance(text, Constant))
+
+
+class Partial(Node, frozen=True):
+    """`partial style(tone: str): "Write in a {{ tone }} tone."`: a text that prompts share."""
+
+    name: Identifier
+    parameters: tuple[TypedName, ...]
+    text: Constant
 
 
 class Score(Node, frozen=True):
@@ -570,6 +580,7 @@ Declaration = (
     | Test
     | Operation
     | Function
+    | Partial
     | Study
 )
 

@@ -148,7 +148,7 @@ def _too_long(source: Source, at: int, limit: str) -> Diagnostic:
 
 _FIRST_LINE = re.compile(r"[ \t]*+(?=[^ \t\n#])")
 _DECLARATION = re.compile(
-    r"^(?:(?:function|metric|operation|param|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=]"
+    r"^(?:(?:function|metric|operation|param|partial|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=]"
     r'|import[ \t]+(?:["pc]|\w+\.\w)|from[ \t]+["\w][^\n]*[ \t]import\b|simulate[ \t]+with\b'
     r'|(?:test|law)[ \t]+")',
     re.MULTILINE,
@@ -359,9 +359,9 @@ _OTHER_FILE = re.compile(r'(?:import|from)\b(?![^"\n]*\b(?:python|corpus)\b)|[^\
 _NAMED = re.compile(
     r"(?:function|metric|operation|prompt|scheme|score) +\w+ *\(|(?:param|type|study) +\w+ *[:=]"
 )
-_PLAIN = re.compile(r"(?:from|function|import|law|param|simulate|test|type)\b")
+_PLAIN = re.compile(r"(?:from|function|import|law|param|partial|simulate|test|type)\b")
 _KEYWORD = re.compile(
-    r"(?:from|function|import|law|metric|operation|param|prompt|scheme|score|simulate|study|test|type)\b"
+    r"(?:from|function|import|law|metric|operation|param|partial|prompt|scheme|score|simulate|study|test|type)\b"
 )
 _TRANSPARENT = (Argument, Suite)  # these add no level of their own
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -260,6 +260,9 @@ def edited(
 def _texts(node: n.Prompt, texts: Texts, source: Source) -> list[_Edit]:
     edits: list[_Edit] = []
     text, new = node.own_text, texts.instruction
+    if new is not None and node.file is not None:
+        help = "put the text into the program to tune it"
+        raise UsageError(f"the text of prompt `{node.name.text}` is in `{node.file.value}`", help=help)
     if new is not None and text is not None and new != text.value:
         written = quote(new)
         if text.long or "\n" in new or len(new) > 60:

@@ -230,6 +230,7 @@ operations = _node(
     n.Operation, _node(e.Identifier, st.sampled_from(["BestOf", "Mine"])), _inputs, _inputs, suites
 )
 functions = _node(n.Function, identifiers, _variables, _inputs, type_nodes, expressions)
+partials = _node(n.Partial, identifiers, _parameters, short_texts)
 _options = _node(n.Setting, _node(e.Identifier, st.sampled_from(["trials", "sampler"])), expressions)
 _data = _node(
     n.StudyData,
@@ -269,7 +270,7 @@ imports = st.one_of(
 )
 aliases = _node(n.TypeAlias, _node(e.Identifier, st.sampled_from(["State", "plain"])), type_nodes)
 declarations = st.one_of(
-    imports, aliases, params, prompts, scores, metrics, schemes, operations, functions, studies
+    imports, aliases, params, prompts, scores, metrics, schemes, operations, functions, partials, studies
 )
 modules = _node(n.Module, _several(declarations, 0, 5) | _several(params, 2, 6))
 

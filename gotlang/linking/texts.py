@@ -1,0 +1,180 @@
+"""The texts of prompts: from Markdown files, and with the partials that they share put in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePosixPath
+
+from msgspec.structs import replace
+
+from gotlang.diagnostics import Diagnostic, Report
+from gotlang.packages import outside
+from gotlang.span import Fragment, Source, Span
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.syntax.build import TreeBuilder
+from gotlang.syntax.parse import parse_expression
+
+_FRONT = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
+_SETTING = re.compile(r"^(\w+)[ \t]*:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^#[ \t]+(system|instruction|user|assistant)[ \t]*\n", re.MULTILINE | re.IGNORECASE)
+_CALL = re.compile(r"\{\{-?\s*((?:\w+\.)?\w+)\(((?:[^{}\"']|\"[^\"]*\"|'[^']*')*)\)\s*-?\}\}")
+_TAG = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+MOST = 1_000_000
+"""Characters of a text with its partials."""
+
+
+def with_files(
+    module: n.Module, read: Callable[[str], str], sources: dict[str, Source], report: Report
+) -> n.Module:
+    """A module whose prompts have what their Markdown files say. `read` raises OSError."""
+    if not any(isinstance(d, n.Prompt) and d.file is not None for d in module.declarations):
+        return module
+
+    def filled(d: n.Declaration) -> n.Declaration:
+        if not isinstance(d, n.Prompt) or d.file is None:
+            return d
+        if d.texts:
+            help = f"write it in `{d.file.value}`, or leave out `from`"
+            report.error("GOT0748", "a prompt from a file has its texts there", d.texts[0].span, help=help)
+            return d
+        name = str(PurePosixPath(d.file.span.source).parent / str(d.file.value))
+        if name not in sources:
+            try:
+                if (why := outside(str(d.file.value))) is not None:
+                    raise OSError(why)
+                sources[name] = Source.of(name, read(name))
+            except OSError as error:
+                reason = error.strerror or str(error)
+                report.error("GOT0107", f"cannot read `{d.file.value}`: {reason}", d.file.span)
+                return replace(d, user=e.Constant(d.file.span, ""))
+        return _filled(d, sources[name], report)
+
+    return replace(module, declarations=tuple(map(filled, module.declarations)))
+
+
+def _filled(d: n.Prompt, source: Source, report: Report) -> n.Prompt:
+    """A prompt with the texts and settings of a file."""
+    text = source.text
+    children: list[tuple[str, object]] = []
+    front = _FRONT.match(text)
+    for found in _SETTING.finditer(front[1]) if front else ():
+        at = front.start(1) if front else 0
+        key, start = Span(source.name, at + found.start(1), at + found.end(1)), at + found.start(2)
+        value = parse_expression(Source(source.name, " " * start + found[2]))
+        if isinstance(value, Diagnostic):
+            report.diagnostics.append(value)
+            continue
+        setting = n.Setting(key.to(value.span), e.Identifier(key, found[1]), value)
+        children.append(("setting", setting))
+    start = front.end() if front else 0
+    headings = list(_HEADING.finditer(text, start))
+    ends = [*(heading.start() for heading in headings), len(text)]
+    if not headings or text[start : ends[0]].strip():
+        children.append(
+            ("turn", n.Turn(d.file.span if d.file else d.span, "", _text(source, start, ends[0])))
+        )
+    for heading, end in zip(headings, ends[1:], strict=True):
+        role, part = heading[1].lower(), _text(source, heading.end(), end)
+        turn = n.Turn(part.span, "" if role == "user" and len(headings) <= 2 else role, part)
+        children.append(("instruction", part) if role == "instruction" else ("turn", turn))
+    if sum(role == "" for role in (getattr(part, "role", None) for _, part in children)) > 1:
+        children = [
+            (k, replace(p, role="user") if isinstance(p, n.Turn) and not p.role else p) for k, p in children
+        ]
+    builder = TreeBuilder(Fragment(source.name, text))
+    head = (d.name, d.parameters, d.many, d.result, d.file)
+    made: n.Prompt = builder.rule("prompt", d.span.start, d.span.end, [head, *children])
+    report.diagnostics += builder.problems
+    settings = (*made.settings, *d.settings)
+    own = {"examples": d.examples, "parse": d.parse, "tools": d.tools, "as_turns": d.as_turns}
+    return replace(made, span=d.span, settings=settings, **own)
+
+
+def _text(source: Source, start: int, end: int) -> e.Constant:
+    """A part of a file as a text in triple quotes, which has no quotes and begins and ends at its words."""
+    whole = source.text[start:end]
+    start += len(whole) - len(whole.lstrip("\n"))
+    text = whole.strip("\n").rstrip()
+    return e.Constant(Span(source.name, start - 3, start + len(text) + 3), text, long=True)
+
+
+# ---------------------------------------------------------------- partials
+
+
+def with_partials(
+    d: n.Prompt, known: Mapping[str, n.Partial], name_of: Callable[[str], str | None], report: Report
+) -> n.Prompt:
+    """A prompt with the partials in its texts put in. `known` has them by their names in the whole program,
+    `name_of` gives that of a name in this file."""
+    types = {p.name.text: p.type for p in d.parameters}
+
+    def changed(text: e.Constant | None) -> e.Constant | None:
+        if text is None or "(" not in (value := str(text.value)):
+            return text
+        quotes = 3 if text.long else 1
+        new = _put(value, (), Span(text.span.source, text.span.start + quotes, text.span.end - quotes))
+        return text if new == value else replace(text, value=new)
+
+    def _put(value: str, inside: tuple[str, ...], span: Span) -> str:
+        def one(found: re.Match[str]) -> str:
+            partial = known.get(name_of(found[1]) or "")
+            if partial is None:
+                return found[0]
+            if partial.name.text in inside:
+                help = "put what both need into a partial of its own"
+                report.error("GOT0749", f"partial `{found[1]}` shows itself", span, help=help)
+                return ""
+            given = dict(_arguments(found[2], partial))
+            names = [p.name.text for p in partial.parameters]
+            if sorted(given) != sorted(names):
+                takes = ", ".join(names) or "nothing"
+                report.error("GOT0749", f"partial `{found[1]}` takes {takes}", span, help=None)
+                return ""
+            for p in partial.parameters:
+                argument = given[p.name.text]
+                if not inside and argument in types and types[argument] != p.type:
+                    message = f"`{argument}` is not of the type of `{p.name.text}` in partial `{found[1]}`"
+                    report.error("GOT0749", message, span)
+            text = _TAG.sub(lambda tag: _replaced(tag[0], given), str(partial.text.value))
+            return _put(text, (*inside, partial.name.text), span)
+
+        text = _CALL.sub(one, value)
+        return text if len(text) <= MOST else text[:MOST]
+
+    turns = tuple(replace(t, text=changed(t.text)) if isinstance(t.text, e.Constant) else t for t in d.turns)
+    texts = {"system": changed(d.system), "instruction": changed(d.instruction), "user": changed(d.user)}
+    return replace(d, turns=turns, **texts)
+
+
+def _arguments(text: str, partial: n.Partial) -> Iterator[tuple[str, str]]:
+    """The arguments of `style(tone, words="few")` by name."""
+    parts, depth, quote = [""], 0, ""
+    for c in text:
+        quote = ("" if c == quote else quote) if quote else (c if c in "\"'" else "")
+        depth += 0 if quote else (c in "([") - (c in ")]")
+        if c == "," and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += c
+    for position, part in enumerate(part.strip() for part in parts if part.strip()):
+        named = re.match(r"(\w+)\s*=(?!=)\s*", part)
+        at = partial.parameters[position].name.text if position < len(partial.parameters) else f"{position}"
+        yield (named[1], part[named.end() :]) if named else (at, part)
+
+
+def _replaced(tag: str, given: Mapping[str, str]) -> str:
+    """A tag with what is given for names, outside of its quotes."""
+    if not given:
+        return tag
+    names = re.compile(rf"({_QUOTED.pattern})|(?<![\w.])({'|'.join(map(re.escape, given))})\b(?!\s*=[^=])")
+
+    def one(found: re.Match[str]) -> str:
+        if found[1] is not None:
+            return found[1]
+        value = given[found[2]]
+        return value if re.fullmatch(rf"\w+|{_QUOTED.pattern}", value) else f"({value})"
+
+    return names.sub(one, tag)
