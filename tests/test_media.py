@@ -10,11 +10,14 @@ import pytest
 from support.answers import PICTURE
 from support.orders import run_in_order
 
+from gotlang.cache.base import StoredSample
+from gotlang.cache.memory import MemoryCache
 from gotlang.data import inputs, load
 from gotlang.errors import UsageError
-from gotlang.models.base import IMAGE_TOKENS, Message, Request, token_bound
+from gotlang.models.base import IMAGE_TOKENS, Completion, Message, Request, Usage, token_bound
 from gotlang.models.media import MOST_BYTES, media_of
 from gotlang.models.simulated import SimulatedModel
+from gotlang.report.graphs import details
 from gotlang.types import IMAGE, STR, ListType
 
 SHOWS = '''
@@ -135,3 +138,17 @@ def test_a_budget_reserves_the_most_that_an_image_may_be(tmp_path: Path) -> None
     (tmp_path / "n.txt").write_text("x" * 1000)
     text = media_of("file", str(tmp_path / "n.txt"))
     assert 1000 < text.token_bound() < 1100
+
+
+def test_a_page_shows_the_pictures_that_the_inputs_still_name(tmp_path: Path) -> None:
+    one, other = pictures(tmp_path)
+    cache = MemoryCache()
+    request = Request("m", (Message("user", "\ufffc", (media_of("image", one),)),))
+    cache.put(request.key(), request, {0: StoredSample(Completion("red"), Usage(1, 1), 0.1)})
+    asked = {"key": request.key(), "samples": [0], "sources": ["model"]}
+    line = {"operation": 0, "path": "s/%1", "hops": 1, "thoughts": [], "asked": [asked]}
+    shown = details([line], cache, (), {"page": [one, "no path", 3], "other": other})["pictures"]
+    digest = media_of("image", one).digest
+    assert list(shown) == [digest] and shown[digest].startswith("data:image/png;base64,iVBOR")
+    Path(one).write_bytes(Path(other).read_bytes())
+    assert details([line], cache, (), {"page": one})["pictures"] == {}

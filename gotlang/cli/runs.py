@@ -379,7 +379,7 @@ def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any
     title = f"{record.program}: {record.scheme} by {record.model}"
     cache = open_cache_of(record) if form == "html" else None
     try:
-        content = details(lines, cache, _sources(record))
+        content = details(lines, cache, _sources(record), record.inputs)
     finally:
         if cache is not None:
             cache.close()

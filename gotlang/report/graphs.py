@@ -9,12 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Final, final
 
 from gotlang.cache.base import Cache
+from gotlang.errors import GotError
 from gotlang.ir import program as ir
+from gotlang.models.media import media_of
+from gotlang.models.parts import url_of_data
 from gotlang.operations import block_title, record_of
 from gotlang.operations.names import needed_names
 from gotlang.report.picture import Group, Picture, PictureNode, contract, label, reduced, without_lone_groups
@@ -25,6 +29,8 @@ HIDDEN = frozenset({"constant", "join", "grow"})
 LONGEST_VALUE = 60
 _REQUEST: Final = ("model", "messages", "settings")
 """What the page shows of a request."""
+PICTURE_BYTES: Final = 1_000_000
+"""A larger picture is not shown on a page."""
 _PART = re.compile(r"(.*?)((?:\[[^\]]*\])*)", re.DOTALL)
 
 Line = Mapping[str, Any]
@@ -227,8 +233,11 @@ def block_names(lines: Iterable[Line]) -> dict[str, str]:
     return out
 
 
-def details(lines: Sequence[Line], cache: Cache | None, sources: Iterable[Source]) -> dict[str, Any]:
-    """What the page shows: `operations` by number, `requests` once each, and the source's lines as `places`.
+def details(
+    lines: Sequence[Line], cache: Cache | None, sources: Iterable[Source], inputs: object = None
+) -> dict[str, Any]:
+    """What the page shows: `operations` by number, `requests` once each, the source's lines as `places`, and
+    as `pictures` the images in the requests, by digest, that the run's `inputs` name.
 
     `sources` are the program's files. Without a cache, prompts and responses are unknown.
     """
@@ -248,7 +257,29 @@ def details(lines: Sequence[Line], cache: Cache | None, sources: Iterable[Source
         "operations": operations,
         "requests": [{name: request.get(name) for name in _REQUEST} for request in requests],
         "places": source_lines((place_of(line) for line in lines), sources),
+        "pictures": _pictures(requests, inputs),
     }
+
+
+def _pictures(requests: Iterable[Mapping[str, Any]], inputs: object) -> dict[str, str]:
+    """The images in requests as `data:` URLs, by digest: as far as inputs name files of that very content, up
+    to `PICTURE_BYTES` each and ten times that together."""
+    more = [part for request in requests for _, _, *parts in request.get("messages") or () for part in parts]
+    wanted = {digest for part in more for kind, _, digest in part.get("media", ()) if kind == "image"}
+    found: dict[str, str] = {}
+    waiting, left = [inputs] if wanted else [], 10 * PICTURE_BYTES
+    while waiting:
+        match waiting.pop():
+            case str() as path:
+                with suppress(GotError, OSError):
+                    media, size = media_of("image", path), Path(path).stat().st_size
+                    if media.digest in wanted - found.keys() and size <= min(left, PICTURE_BYTES):
+                        found[media.digest], left = url_of_data(media), left - size
+            case list() as values:
+                waiting += values
+            case dict() as values:
+                waiting += values.values()
+    return found
 
 
 def source_lines(places: Iterable[str | None], sources: Iterable[Source]) -> dict[str, str]:

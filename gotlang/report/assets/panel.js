@@ -14,6 +14,16 @@ function marked(text) {
   return pre;
 }
 
+function attached(kind, mime, digest) {
+  const url = (doc.pictures || {})[digest];
+  if (!url) return make("p", `${kind} · ${mime} · SHA-256 ${digest}`, "soft");
+  const image = make("img");
+  image.src = url;
+  image.alt = `${kind} ${digest.slice(0, 8)}`;
+  image.style.maxWidth = "100%";
+  return image;
+}
+
 const passage = (left, right, text) => block(left, right, marked(text));
 
 function chips(...parts) {
@@ -62,7 +72,10 @@ function showAsked(panel, number, samples, sources, responses) {
   const settings = Object.entries(request.settings || {}).filter(([, value]) => value !== null && value !== false && value.length !== 0).map(([name, value]) => `${name} ${written(value)}`).join(", ");
   panel.append(make("h3", "prompt"));
   if (!request.messages) panel.append(make("p", "The prompt is no longer in the cache.", "soft"));
-  for (const [role, text] of request.messages || []) panel.append(passage(role, "", text));
+  for (const [role, text, more] of request.messages || []) {
+    panel.append(passage(role, "", text));
+    for (const [kind, mime, digest] of (more || {}).media || []) panel.append(attached(kind, mime, digest));
+  }
   if (request.model) panel.append(make("p", [request.model, settings].filter(Boolean).join(" · "), "soft"));
   panel.append(make("h3", `responses (${samples.length})`));
   samples.forEach((sample, index) => panel.append(passage(`response ${sample}`, { model: "from the model", process: "from this run's cache", persistent: "from the cache" }[sources[index]] || sources[index], responses[index] === null ? "no longer in the cache" : responses[index])));
