@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.laws import tried
+from support.openai_server import OpenAIServer
 
 from gotlang.analysis.annotations import annotated
 from gotlang.answers.calls import Tool, described, written_calls
@@ -309,3 +311,52 @@ def test_an_agent_sees_its_folder_alone(path: str) -> None:
 def test_its_python_needs_trust() -> None:
     with pytest.raises(NotTrusted, match="folder_tools"):
         agent(lambda messages: "Answer: x", python=False)
+
+
+# -------------------------------------------------------------------- endpoints
+
+HOSTS = {"openai": "/v1", "openai-responses": "/v1", "anthropic": "", "gemini": "/v1beta"}
+
+
+RESULTS = ('"role": "tool"', "tool_result", "function_call_output", "functionResponse", "Result of twice")
+
+
+def one_call(body: dict[str, Any], sent: str) -> Any:
+    """Calls a tool, natively or in text, and answers with its result, as the request has it."""
+    if body["messages"][-1]["content"] == "twice 4":
+        return "8"
+    if any(mark in sent for mark in RESULTS):
+        return "8" if re.search(r'"8"|Result of twice: 8', sent) else "0"
+    if '"tools"' not in sent:
+        return "Call: twice 4"
+    function = {"name": "twice", "arguments": '{"n": 4}'}
+    calls = [{"id": "c1", "type": "function", "function": function}]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+@pytest.mark.parametrize(("provider", "refuses"), [*((name, ()) for name in HOSTS), ("openai", ("tools",))])
+def test_a_loop_of_tools_over_http(
+    provider: str, refuses: Sequence[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
+        monkeypatch.setenv(f"{name}_API_KEY", "sk-planted-0123456789abcdef")
+    text = AGENT.replace('    protocol "PROTOCOL"\n', "").replace("k=2", "k=1")
+    program = compile(text, functions=["slow", "broken"])
+    functions = {"slow": lambda n: n, "broken": lambda n: n}
+
+    def answer(body: dict[str, Any], index: int) -> Any:
+        return one_call(body, json.dumps(server.requests[-1].body))
+
+    with OpenAIServer(answer, refuses=refuses) as server:
+        options = Options(
+            model=f"{provider}:m",
+            base_url=server.root + HOSTS[provider],
+            functions=functions,
+            cache=tmp_path / "cache.sqlite",
+        )
+        result = program.run(n=3, scheme="main", options=options)
+        assert result.value == [8]
+        sent = len(server.requests)
+        assert sent == 3 + len(refuses)
+        assert program.run(n=3, scheme="main", options=options).value == [8]
+        assert len(server.requests) == sent  # in text or not, all of it is in the cache
