@@ -111,7 +111,7 @@ class _Constants:
     def _shown(self, node: n.Prompt, names: Sequence[str], calls: Iterable[Env]) -> None:
         """Report an example whose output no response expresses, and one whose inputs, or a call whose
         arguments, the text cannot show."""
-        from gotlang.ir.build import build_prompt
+        from gotlang.ir.prompts import build_prompt
 
         try:
             prompt = build_prompt(node, self.checked.symbols.prompts[node.name.text])

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import PurePosixPath
-from typing import Any, TypeVar, final
+from typing import TypeVar, final
 
 from msgspec import structs
 
-from gotlang.diagnostics import Diagnostic
-from gotlang.errors import CompileError, EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.asking import ONE, START_POOL, Asking, with_question
-from gotlang.ir.evaluate import evaluate
 from gotlang.ir.lines import with_lines
 from gotlang.ir.metrics import build_metric
+from gotlang.ir.prompts import build_prompt
 from gotlang.ir.searches import build_first, build_search
 from gotlang.ir.text import line_text
 from gotlang.operations import OPERATIONS
@@ -36,8 +33,7 @@ from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import with_parts
-from gotlang.templates import Template
-from gotlang.types import ANY, DYNAMIC, INT, NEVER, STR, ListType, Type, accepts, fits, join
+from gotlang.types import ANY, DYNAMIC, INT, NEVER, ListType, Type, accepts, join
 
 PAIR, ROUND = "%pair", "%round"
 """What each merge of a `reduce`, and each round of a `repeat`, starts from."""
@@ -188,7 +184,7 @@ class Builder:
                     out.append(step)
                     return pool
             case n.Evaluate(value=value) | n.Return(value=value):
-                step = self._value(value, self.naming.fresh(), pool, kind, left, node.span, out)
+                step = self.plain_value(value, self.naming.fresh(), pool, kind, left, node.span, out)
             case n.Foreach(element=name) if id(node) in self.checked.named:
                 step = self.block(node, self.naming.of_name(name.text), pool, kind, left, out)
                 self.naming.bind(name.text, step.result)
@@ -220,7 +216,7 @@ class Builder:
             case _ if isinstance(node.value, n.Block):
                 step = self.block(node.value, name, pool, kind, left, out)
             case _:
-                step = self._value(node.value, name, pool, kind, left, node.span, out)
+                step = self.plain_value(node.value, name, pool, kind, left, node.span, out)
         out.append(step)
         if cast:
             value = e.Reference(node.span, name)
@@ -236,7 +232,7 @@ class Builder:
         names = {name for value in values for name in free_names(value) if not self.naming.own(name)}
         return pool if names & POOL_NAMES else START_POOL
 
-    def _value(
+    def plain_value(
         self,
         value: e.Expression,
         name: str,
@@ -622,71 +618,3 @@ def build_domain(node: n.Range | n.Choices | None) -> ir.Domain | None:
     if isinstance(node, n.Range):
         return ir.Domain(constant_value(node.low), constant_value(node.high))
     return ir.Domain(choices=tuple(constant_value(c) for c in node.values)) if node is not None else None
-
-
-def _value(node: e.Expression) -> Any:
-    """The value of a part of an example. Raises CompileError where it has none."""
-    try:
-        return evaluate(node, {})
-    except EvaluationError as error:
-        diagnostic = Diagnostic(
-            "GOT0405", f"this part of an example has no value: {error.message}", node.span
-        )
-        raise CompileError((diagnostic,)) from None
-
-
-def _example(node: n.Example, prompt: ir.Prompt) -> ir.Example:
-    """The IR of an example. Raises CompileError if no response text would be read as its output."""
-    inputs = tuple((a.name.text, _value(a.value)) for a in node.inputs if a.name is not None)
-    try:
-        return build_example(inputs, _value(node.output), prompt)
-    except EvaluationError as error:
-        raise CompileError((Diagnostic("GOT0405", error.message, node.output.span),)) from None
-
-
-def build_example(inputs: tuple[tuple[str, Any], ...], output: Any, prompt: ir.Prompt) -> ir.Example:
-    """An example of a prompt. Raises EvaluationError if no response text would be read as its output."""
-    result: Type = ListType(prompt.result) if prompt.many else prompt.result
-    if isinstance(output, str) and not accepts(result, STR) and fits(result, output) is not None:
-        return ir.Example(inputs, output, output)  # the response itself
-    from gotlang.answers.forms import ANSWER, is_wrapped
-    from gotlang.answers.reader import write
-
-    response = write(output, result, prompt.form)
-    if is_wrapped(prompt.result, prompt.many) and ("structured", True) in [
-        (name, value.value) for name, value in prompt.settings if isinstance(value, e.Constant)
-    ]:
-        response = json.dumps({ANSWER: output}, ensure_ascii=False)
-    return ir.Example(inputs, output, response)
-
-
-def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
-    """The IR of a prompt whose types are known."""
-
-    def template(constant: e.Constant | None) -> Template | None:
-        return Template.parse(str(constant.value)) if constant is not None else None
-
-    prompt = ir.Prompt(
-        signature.name,
-        signature.parameters,
-        signature.result,
-        signature.many,
-        tuple((s.name.text, s.value) for s in node.settings if s.name.text != "count"),
-        template(node.system),
-        template(node.instruction),
-        (),
-        template(node.user),
-        node.parse.form if node.parse else None,
-        node.parse.function.text if node.parse and node.parse.function else None,
-        next((s.value for s in node.settings if s.name.text == "count"), None),
-        tuple(name.text for name in node.tools),
-        node.span,
-        tuple(
-            ir.Turn(turn.role, template(turn.text))
-            if isinstance(turn.text, e.Constant)
-            else ir.Turn("", None, turn.text.text)
-            for turn in node.turns
-        ),
-        node.as_turns,
-    )
-    return replace(prompt, examples=tuple(_example(example, prompt) for example in node.examples))

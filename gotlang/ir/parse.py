@@ -17,7 +17,8 @@ from gotlang.diagnostics import Report
 from gotlang.errors import UsageError
 from gotlang.ir import program as ir
 from gotlang.ir import text as forms
-from gotlang.ir.build import build_param, build_prompt
+from gotlang.ir.build import build_param
+from gotlang.ir.prompts import build_prompt
 from gotlang.operations import BLOCKS, OPERATIONS, record_named
 from gotlang.operations.record import BlockRecord, OperationRecord
 from gotlang.operations.step import Line

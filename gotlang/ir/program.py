@@ -104,7 +104,8 @@ class Turn:
 class Prompt:
     """A prompt: with `turns`, or else a user's turn after that of the system, if there is one. `reader` names
     a Python reader; `count` is the number of values a response must hold if the prompt says `many` (None: any
-    number), `tools` names the functions and schemes that a model may call."""
+    number), `tools` names the functions and schemes that a model may call, `stop_when` says of a text so far
+    (`it`) that no more of it is wanted."""
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -122,6 +123,7 @@ class Prompt:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     turns: tuple[Turn, ...] = ()
     as_turns: bool = False
+    stop_when: e.Expression | None = None
 
     @property
     def asking(self) -> Template | None:
@@ -292,7 +294,9 @@ class Program:
     def reached(self, scheme: Scheme) -> set[str]:
         """Every name in a scheme and in what it calls: of params, prompts, scores, schemes and functions."""
         bodies = self.bodies
-        others = {each.name: expressions_in((each.settings, each.count)) for each in self.prompts}
+        others = {
+            each.name: expressions_in((each.settings, each.count, each.stop_when)) for each in self.prompts
+        }
         others |= {each.name: expressions_in((each.value,)) for each in self.scores}
         tools = {each.name: each.tools for each in self.prompts}
         seen, pending = {scheme.name}, [scheme.name]

@@ -91,9 +91,9 @@ def _param(param: ir.Param) -> str:
 def _prompt(prompt: ir.Prompt) -> Iterator[str]:
     many = "many " if prompt.many else ""
     yield f"prompt {prompt.name}({_parameters(prompt.parameters)}) -> {many}{prompt.result}:"
-    settings = [*prompt.settings, *([("count", prompt.count)] if prompt.count is not None else [])]
-    for name, value in settings:
-        yield f"{_INDENT}{name} {show(value)}"
+    for name, value in (*prompt.settings, ("count", prompt.count), ("stop when", prompt.stop_when)):
+        if value is not None:
+            yield f"{_INDENT}{name} {show(value)}"
     if prompt.tools:
         yield f"{_INDENT}tools {', '.join(prompt.tools)}"
     if prompt.system is not None:

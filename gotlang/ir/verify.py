@@ -21,7 +21,7 @@ from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
-from gotlang.types import ANY, BOOL, EMPTY, FLOAT, INT, ListType, Type, accepts, cases_of, common
+from gotlang.types import ANY, BOOL, EMPTY, FLOAT, INT, STR, ListType, Type, accepts, cases_of, common
 
 _HARMLESS = {"GOT0206", "GOT0207", "GOT0314", "GOT0321", "GOT0322"}
 """What folding may lead to and is not a mistake there: a comparison whose outcome is known, and its like; and
@@ -92,6 +92,9 @@ class _ProgramVerifier:
                 raise here.fail("it counts values and gives one")
             there = self.at(prompt.parameters)
             there.expect(prompt.count, there.names, INT)
+        if prompt.stop_when is not None:
+            there = self.at((*prompt.parameters, ("it", STR)))
+            there.expect(prompt.stop_when, there.names, BOOL)
 
     def score(self, score: ir.ScoreFunction) -> None:
         """Verify a score's body and value."""

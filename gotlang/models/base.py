@@ -111,7 +111,8 @@ class DecodingSettings(Struct, frozen=True, gc=False):
     Numbers stay as written: 1 and 1.0 are two requests with two keys. `response_format` is a JSON schema, as
     JSON text, that completions must follow; `regex` and `grammar` are what local servers can hold them to.
     `effort` is `low`, `medium` or `high` and `thinking_budget` a number of tokens, both of a model that
-    reasons; `top_logprobs` asks for so many alternatives of each token.
+    reasons; `top_logprobs` asks for so many alternatives of each token. `stop_when` is the condition that
+    ends a completion early (`Permit.listen`), with what it knows besides the text.
     """
 
     temperature: int | float | None = None
@@ -126,6 +127,7 @@ class DecodingSettings(Struct, frozen=True, gc=False):
     regex: str | None = None
     grammar: str | None = None
     top_logprobs: int | None = None
+    stop_when: str | None = None
 
 
 _LATER: Final = DecodingSettings.__struct_fields__[6:]

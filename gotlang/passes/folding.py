@@ -52,9 +52,11 @@ def fold_constants(program: ir.Program) -> ir.Program:
 
 
 def _prompt(prompt: ir.Prompt, fold: Fold) -> ir.Prompt:
-    count = fold(prompt.count) if prompt.count is not None else None
     return replace(
-        prompt, settings=tuple((name, fold(value)) for name, value in prompt.settings), count=count
+        prompt,
+        settings=tuple((name, fold(value)) for name, value in prompt.settings),
+        count=None if prompt.count is None else fold(prompt.count),
+        stop_when=None if prompt.stop_when is None else fold(prompt.stop_when),
     )
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from gotlang.answers.forms import response_format
 from gotlang.answers.reader import certain, read
@@ -33,6 +33,7 @@ from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import PROMPT_SETTINGS, TOOL_SETTINGS
 from gotlang.operations.step import GIVEN, PythonArguments
 from gotlang.runtime.context import Context
+from gotlang.runtime.ending import ending
 from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
@@ -322,10 +323,16 @@ class Execution:
             model.endpoint,
             tools,
         )
+        enough = None
+        if declared.stop_when is not None:
+            known = Layer(values, context.params)
+            told, enough = ending(declared.stop_when, known, evaluate)
+            request = structs.replace(request, settings=structs.replace(request.settings, stop_when=told))
         key = request.key()
         first = 0 if request.settings.temperature == 0 else self._first(key, turn, shared)
         parents = self._parents(arguments, names, pool)
         called = PromptCall(self, declared, model, request, key, first, parents, names, expected, talk=talk)
+        called.enough = enough
         if timeout is not None:
             called.timeout_s = _setting("timeout", timeout)
         if hedge is not None:
@@ -434,6 +441,7 @@ class PromptCall(Struct, eq=False):
     retries: int = 0
     batched: int = 1
     talk: Talking | None = None
+    enough: Callable[[str], bool] | None = None
 
     async def sample(self, numbers: Sequence[int], batched: bool) -> tuple[list[Sample], float]:
         """Samples with these numbers, counted from 0, and the seconds that they took."""
@@ -449,6 +457,7 @@ class PromptCall(Struct, eq=False):
             batched=batched,
             timeout_s=self.timeout_s,
             hedge=self.hedge,
+            enough=self.enough,
         )
         if request.settings.temperature == 0:
             absolute = [0] * len(absolute)

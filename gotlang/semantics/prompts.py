@@ -21,6 +21,7 @@ from gotlang.syntax.texts import origins
 from gotlang.syntax.walk import walk
 from gotlang.turns import MESSAGE, holds_media
 from gotlang.types import (
+    BOOL,
     INT,
     STR,
     DynamicType,
@@ -35,7 +36,9 @@ from gotlang.types import (
 FORMS = frozenset({"structured", "regex", "grammar"})
 """Settings that say which form a response has."""
 COUNT = SettingRule((INT,), 1, MOST)
-"""`count`: how many values a response must hold, where the prompt says `many`."""
+OF_INPUTS = {"count": COUNT, n.STOP_WHEN: SettingRule((BOOL,))}
+"""What sees the prompt's inputs: `count`, how many values a response must hold, where the prompt says `many`;
+and `stop when`, whether the text so far, `it`, is enough."""
 
 
 def check_prompt(
@@ -119,7 +122,7 @@ def _turns(node: n.Prompt, signature: Signature, symbols: Symbols, report: Repor
 
 def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionChecker) -> None:
     report = expressions.report
-    known = PROMPT_SETTINGS | {"count": COUNT}
+    known = PROMPT_SETTINGS | OF_INPUTS
     seen: set[str] = set()
     for setting in node.settings:
         name, span = setting.name.text, setting.name.span
@@ -153,7 +156,8 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
         if name == "count" and not node.many and not signature.lost:
             help = "write `many` before the type of the result"
             report.error("GOT0402", "`count` is for prompts that return several values", span, help=help)
-        inputs = [Variable(p, type_) for p, type_ in signature.parameters] if name == "count" else []
+        inputs = [Variable(p, type_) for p, type_ in signature.parameters] if name in OF_INPUTS else []
+        inputs += [Variable("it", STR)] * (name == n.STOP_WHEN)
         check_setting(name, setting.value, known[name], Scope().inside(*inputs), expressions)
 
 

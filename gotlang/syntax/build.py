@@ -428,6 +428,14 @@ class TreeBuilder(Choices):
     def operation(self, _span, *parts):
         return parts
 
+    stop_setting = n.Setting
+
+    def stop_name(self, span):
+        return e.Identifier(span, "stop")
+
+    def stop_when(self, span):
+        return e.Identifier(span, n.STOP_WHEN)
+
     def settings(self, _span, *arguments):
         found = self._arguments(arguments)
         first = next((at for at, setting in enumerate(found) if setting.name is not None), len(found))

@@ -392,6 +392,10 @@ class Turn(Node, frozen=True):
     text: Constant | Identifier
 
 
+STOP_WHEN = "stop when"
+"""The name of a prompt's setting that is an expression over the text so far."""
+
+
 class Prompt(Node, frozen=True):
     """`prompt sort(numbers: list[int]) -> many list[int]:` with its parts. A prompt whose turns are more than
     `system` and one text has them all in `turns`; `as_turns` is said of its examples. `file` is the Markdown

@@ -19,8 +19,8 @@ from gotlang.errors import BudgetExceeded, CacheLost, EvaluationError, ModelErro
 from gotlang.evaluate.evaluation import DEFAULT_PARALLEL, Engine, RowRun, run_each
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
-from gotlang.ir.build import build_example
 from gotlang.ir.evaluate import Evaluator, evaluate
+from gotlang.ir.prompts import build_example
 from gotlang.operations.names import free_names
 from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
