@@ -88,7 +88,8 @@ class Options:
     rounds, on a longer critical path, up to one with a thought that cannot be beaten (None: `latency` in a
     run, `cost` for the rows of a data set). `engine` says where rows run: `embedded`, in this process, or
     `ray`, on the Ray cluster at `address` (`ray://host:10001`, `host:6379` or `auto`; None: one of this
-    machine), see docs/scale.md. `observe` is called with every event of a run. Raises UsageError
+    machine), see docs/scale.md. `observe` is called with every event of a run; with `stream` also
+    with `Streamed` events, the texts of responses while they come. Raises UsageError
     for an invalid configured value.
     """
 
@@ -122,6 +123,7 @@ class Options:
     engine: str = "embedded"
     address: str | None = None
     observe: Observer | None = None
+    stream: bool = False
     corpora: Mapping[str, str | Path] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)

@@ -245,6 +245,7 @@ class Session:
             options.observe,
             changes,
             coordination=self.coordination,
+            stream=options.stream,
         )
 
     def _open_model(self, spec: str, options: ModelOptions) -> Model:

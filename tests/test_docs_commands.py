@@ -70,6 +70,7 @@ RUN = {
     "docs/evidence.md": {"console"},
     "docs/models.md": {"sh", "sh batches", "sh local"},
     "docs/providers.md": {"sh"},
+    "docs/streaming.md": {"sh"},  # tests/cli/test_stream.py
     "docs/scale.md": {"sh"},
     "docs/studies.md": {"sh"},
     **{f"docs/schemes/{page.name}": {"sh"} for page in (ROOT / "docs" / "schemes").glob("*.md")},

@@ -51,7 +51,7 @@ _REASONS = 5
 """Reasons for failures that are shown."""
 _WIDTH = 13
 _UNRECORDED = "the same command again records it; responses in the cache are not paid for again"
-_OUTPUTS = ("trace", "otel", "record", "resume", "json", "quiet", "partial", "answer", "answers")
+_OUTPUTS = ("trace", "otel", "record", "resume", "json", "quiet", "stream", "partial", "answer", "answers")
 _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 _OF_THE_USER = ("allow_python", "python_key")
 """What only the user can allow, each time: a history may be a stranger's."""
@@ -82,6 +82,7 @@ _OF_THE_USER = ("allow_python", "python_key")
 @opt.answer_options
 @opt.record_option
 @opt.text("--resume", "RUN", "Repeat a run of `gotc runs` with its inputs and settings.")
+@opt.flag("--stream", "Print responses to stderr while they come, instead of progress.")
 @opt.flag("--partial", "Print the value of a result that is not valid or not complete, too.")
 @opt.json_option
 @opt.quiet_option
@@ -319,6 +320,7 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
     from gotlang.api import RequestLog, operations
     from gotlang.cli.inputs import model_notice
     from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
+    from gotlang.cli.stream import StreamPrinter
 
     started = time.monotonic()
     name = os.urandom(4).hex()
@@ -329,7 +331,8 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
     journal = _Journal(None if order.chosen["sandbox"] else _record(order, name))
     with ExitStack() as stack:
         traces = list(_traces(order, name, stack))
-        observers = [progress, asks, *traces]
+        stream = bool(order.chosen["stream"])
+        observers = [progress, asks, *traces, *([StreamPrinter(sys.stderr)] if stream else [])]
 
         def observe(event: Event) -> None:
             for observer in observers:
@@ -345,13 +348,13 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
                 yield from operations(outcome.graph, order.sources, asks, outcome.failures)
 
         interrupts = stack.enter_context(Interrupts(progress, lambda: journal.end("interrupted", progress)))
-        stack.enter_context(display(progress, quiet=quiet))
+        stack.enter_context(display(progress, quiet=quiet or stream))
         try:
             result = program.run(
                 order.given.inputs,
                 scheme=order.scheme,
                 truth=order.given.truth,
-                options=replace(options, observe=observe),
+                options=replace(options, observe=observe, stream=stream),
                 run_id=name,
                 on_session=on_session,
             )

@@ -61,6 +61,8 @@ class Runner:
     on_loss: Callable[[str], None] | None = None
     prove: Callable[[Scheme, Mapping[str, Any]], None] | None = None
     """Called before a run sends anything: raises UsageError for a budget that is not proven."""
+    stream: bool = False
+    """Whether completions are observed while they come."""
     engines: set[Engine] = field(default_factory=set)
 
     async def run(
@@ -91,6 +93,7 @@ class Runner:
             coordination=self.coordination,
             observe=observe,
             on_loss=self.on_loss,
+            streaming=self.stream,
         )
         context = Context(
             self.program,

@@ -73,9 +73,10 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Streamed:
     """A completion grew: the text so far of the sample of this number, which may start anew after a failure.
-    The last one of a sample has its whole text."""
+    The last one of a sample has its whole text. Only where streams are asked for (`Options.stream`)."""
 
     operation: Operation | None
+    prompt: str
     key: str
     number: int
     text: str

@@ -595,7 +595,7 @@ class Sampler:
 
         def listen(at: int, text: str) -> bool:
             if observe is not None and at < len(numbers):
-                observe(Streamed(pending.operation, pending.key, numbers[at], text))
+                observe(Streamed(pending.operation, pending.request.prompt, pending.key, numbers[at], text))
             return enough is not None and enough(text)
 
         return listen
