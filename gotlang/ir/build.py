@@ -184,7 +184,7 @@ class Builder:
                     out.append(step)
                     return pool
             case n.Evaluate(value=value) | n.Return(value=value):
-                step = self.plain_value(value, self.naming.fresh(), pool, kind, left, node.span, out)
+                step = self._value(value, self.naming.fresh(), pool, kind, left, node.span, out)
             case n.Foreach(element=name) if id(node) in self.checked.named:
                 step = self.block(node, self.naming.of_name(name.text), pool, kind, left, out)
                 self.naming.bind(name.text, step.result)
@@ -216,7 +216,7 @@ class Builder:
             case _ if isinstance(node.value, n.Block):
                 step = self.block(node.value, name, pool, kind, left, out)
             case _:
-                step = self.plain_value(node.value, name, pool, kind, left, node.span, out)
+                step = self._value(node.value, name, pool, kind, left, node.span, out)
         out.append(step)
         if cast:
             value = e.Reference(node.span, name)
@@ -232,7 +232,7 @@ class Builder:
         names = {name for value in values for name in free_names(value) if not self.naming.own(name)}
         return pool if names & POOL_NAMES else START_POOL
 
-    def plain_value(
+    def _value(
         self,
         value: e.Expression,
         name: str,
