@@ -362,7 +362,9 @@ class HttpModel(Model):
         news = known.learned != self.capabilities.learned
         self.capabilities = known
         if news and self._store is not None:
-            self._store.learn(self.at.shown, self.name, known)
+            own = frozenset(OPTIONAL) - self.settings  # what the provider lacks was not learned
+            learned = dataclasses.replace(known, refused=known.refused - own)
+            self._store.learn(self.at.shown, self.name, learned)
 
     def _known(self, call: _Call) -> Capabilities:
         """What the endpoint accepts, with what this call has learned and not yet proved."""
