@@ -19,10 +19,11 @@ from support.openai_server import OpenAIServer
 
 from gotlang.analysis.annotations import annotated
 from gotlang.answers.calls import Tool, described, written_calls
-from gotlang.api import Options, compile, load
+from gotlang.api import Options, RequestLog, compile, load, operations
 from gotlang.errors import ModelError, NotTrusted, ReadError, RunError
 from gotlang.models.base import PERMITTED, Completion, Message, Model, Permit, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
+from gotlang.report.picture import FAMILIES
 from gotlang.result import Result
 from gotlang.types import FLOAT, INT, STR, ListType, optional
 
@@ -219,6 +220,17 @@ def test_a_run_again_pays_nothing_and_says_the_same(tmp_path: Path) -> None:
     first, again = run(said, cache), run(said, cache)
     assert first.value == again.value == [6, 6]
     assert (first.outcome.ledger.spent.calls, again.outcome.ledger.spent.calls) == (10, 0)
+
+
+def test_turns_and_calls_are_operations_that_pages_show() -> None:
+    outcome = run(lambda messages: "Call: twice 3" if turn(messages) == 0 else "6").outcome
+    shown = [
+        (line["kind"], line.get("prompt"))
+        for line in operations(outcome.graph, {}, RequestLog())
+        if line["kind"] in ("turn", "Generate")
+    ]
+    assert sorted(shown) == [("Generate", "doubled")] * 2 + [("turn", "solve")] * 4
+    assert FAMILIES["turn"] == "ask"
 
 
 def test_a_budget_that_ends_a_tool_ends_the_run(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ MOST_REDUCED: Final = 20_000
 
 FAMILIES: Final[Mapping[str, str]] = {
     "rated": "judge",
+    "turn": "ask",
     "function": "tool",
     "input": "start",
 }

@@ -116,7 +116,7 @@ def _names(operation: Operation) -> dict[str, str]:
     record = record_of(step)
     block = isinstance(record, BlockRecord)
     found = {}
-    if not block and role in (type(step).__name__, "rated") and (name := record.label(step).name):
+    if not block and role in (type(step).__name__, "rated", "turn") and (name := record.label(step).name):
         found["prompt"] = name
     if role in ("join", "rated") or (role == "Pool" and block):
         found["block"] = block_title(step)
