@@ -40,7 +40,8 @@ def program(lines: int) -> str:
     names = "|".join(sorted(set(DECLARED.findall(body)), key=len, reverse=True))
     copies, height = [], body.count("\n") + 1
     for number in range(max(1, -(-lines // height))):
-        copies.append(re.sub(rf"\b({names})\b(?!=)", rf"\1_{number}", body))
+        copy = re.sub(rf"\b({names})\b(?!=)", rf"\1_{number}", body)
+        copies.append(re.sub(r'^((?:law|test) "[^"]*)"', rf'\1 {number}"', copy, flags=re.MULTILINE))
     return "\n".join([head, *copies])
 
 
