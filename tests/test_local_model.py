@@ -369,3 +369,18 @@ def test_a_real_model_is_held_to_forms_tells_its_tokens_and_calls_tools_in_text(
     # Seven requests, and at least one for each of six conversations; where it called the tool, more.
     assert done.to_dict()["ledger"]["none"]["calls"] > 7 + 6
     assert all(0 <= number <= 999 for number in found["sums"])
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can be")
+def test_a_real_model_gives_vectors_in_which_like_texts_are_near() -> None:
+    text = "from std.embed import alike\nscheme near(a: str, b: str) -> float:\n    return alike(a, b)\n"
+    options = Options(
+        model="local:smollm2", cache=None, params={"embed__embedder": "local-embeddings:smollm2"}
+    )
+    cat = "A cat sits on the mat."
+    near, far = (
+        compile(text).run(a=cat, b=other, options=options)
+        for other in ("A kitten is on the carpet.", "Tax law of 1983, section 7")
+    )
+    assert 1 > near.value > far.value
+    assert near.to_dict()["notes"] == []
