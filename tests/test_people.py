@@ -121,3 +121,12 @@ def test_a_command_ends_with_its_questions_and_goes_on_with_answers(tmp_path: Pa
     assert gotc(*command, cwd=tmp_path).stdout == done.stdout
     replayed = gotc(*command, "--no-cache", "--model", "replay:r.jsonl", cwd=tmp_path)
     assert replayed.stdout == done.stdout, replayed.stderr
+
+
+def test_a_question_that_waits_does_not_keep_back_what_needs_no_answer() -> None:
+    text = TEXT + (
+        'scheme two(n: int) -> list[str]:\n    name = Ask("Name?")\n    found = Generate() parts(n)\n'
+        "    grade = Ask() rate(len(found))\n    Pool() [name, str(grade)]\n"
+    )
+    result = compile(text).run(n=3, scheme="two", options=Options(model=MODEL))
+    assert sorted(question.text for question in result.outcome.waiting) == ["How good is 3?", "Name?"]
