@@ -60,6 +60,8 @@ def test_each_stands_where_the_text_shows_it(tmp_path: Path) -> None:
         SHOWS, {"page": page, "others": [other, one], "about": str(tmp_path / "n.md")}
     )
     assert message.content == "\ufffd0\ufffd is no picture \ufffc\nand \ufffcand \ufffcabout \ufffc"
+    about = f"about [file: {tmp_path / 'n.md'}]"
+    assert message.shown.endswith(f" [image: {one}]\nand [image: {other}]and [image: {one}]{about}")
     assert [media.path for media in message.media] == [one, other, one, str(tmp_path / "n.md")]
     assert [media.mime for media in message.media] == ["image/png", "image/png", "image/png", "text/markdown"]
     assert message.media[0] == message.media[2] != message.media[1]

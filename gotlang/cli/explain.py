@@ -167,7 +167,7 @@ def prompts_command(file: str, prompt: str | None, json: bool, **chosen: Any) ->
         for message in one.messages:
             holes = "  (with placeholders for unknown values)" if one.placeholders else ""
             say(style.blue(f"--- {one.name}: {message.role} ---") + style.dim(holes))
-            say(message.content)
+            say(message.shown)
             say("")
     return 0
 

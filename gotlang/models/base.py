@@ -92,6 +92,14 @@ class Message(Struct, frozen=True, gc=False):
     calls: tuple[ToolCall, ...] = ()
     call: str = ""
 
+    @property
+    def shown(self) -> str:
+        """The text for people, with the path of each image and file in its place."""
+        text = self.content
+        for one in self.media:
+            text = text.replace(PLACE, f"[{one.kind}: {one.path}]", 1)
+        return text
+
     def plain(self) -> list[Any]:
         """As plain JSON: role and content, and a third part only where there is more."""
         more: dict[str, Any] = {}
