@@ -203,8 +203,12 @@ def _expansions(step: Search, whole: FlowScope, one: _Expansion, e: Estimating) 
             expanded, waves = _grown(beam, int(number), most, deepest, int(width))
             exact = step.until is None and known
             same = rollouts if expanded == number else Amount.of(expanded)
-            in_a_row = same if waves == expanded else Amount.of(waves)
-            return (same, in_a_row) if exact else (Amount(ONE.low, same.high), Amount(ONE.low, in_a_row.high))
+            # Where states are dead ends, as many take more waves, but no wave is empty.
+            longest = Amount.of(min(expanded, deepest)).high if beam and deepest < expanded else same.high
+            fewest = same if waves == expanded else Amount.of(waves)
+            if exact:
+                return same, Amount(fewest.low, longest)
+            return Amount(ONE.low, same.high), Amount(ONE.low, longest)
     low = (
         rollouts.low
         if step.until is None and step.depth is None and least >= 1 and one.valued.bounds[0] >= 1
