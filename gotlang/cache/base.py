@@ -22,7 +22,7 @@ class StoredSample(Struct, frozen=True, gc=False):
 
     `usage` is that of the whole request it came with, `batch` the number of samples in that request,
     `position` this one's place among them (0 to batch - 1), `latency_s` the seconds it took, `created` the
-    Unix time.
+    Unix time, `first_s` the seconds to the first token if it came as a stream.
     """
 
     completion: Completion
@@ -31,6 +31,7 @@ class StoredSample(Struct, frozen=True, gc=False):
     batch: int = 1
     position: int = 0
     created: float = 0.0
+    first_s: float | None = None
 
 
 @final

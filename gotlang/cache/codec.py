@@ -86,6 +86,7 @@ class SampleRecord(Struct, frozen=True):
     reasoning: str | UnsetType = UNSET
     calls: Calls | UnsetType = UNSET
     alternatives: tuple[tuple[tuple[str, Logprob], ...], ...] | UnsetType = UNSET
+    first_s: Seconds | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.position >= self.batch:
@@ -110,6 +111,7 @@ class SampleRecord(Struct, frozen=True):
             tuple((call.id, call.name, call.arguments) for call in completion.calls) or UNSET,
             tuple(tuple((token, _written(p)) for token, p in each) for each in completion.alternatives)
             or UNSET,
+            UNSET if sample.first_s is None else sample.first_s,
         )
 
     def sample(self) -> StoredSample:
@@ -125,7 +127,13 @@ class SampleRecord(Struct, frozen=True):
             tuple(tuple((token, float(p)) for token, p in each) for each in self.alternatives or ()),
         )
         return StoredSample(
-            completion, self.usage.usage(), self.latency_s, self.batch, self.position, self.created
+            completion,
+            self.usage.usage(),
+            self.latency_s,
+            self.batch,
+            self.position,
+            self.created,
+            None if self.first_s is UNSET else self.first_s,
         )
 
 

@@ -45,6 +45,8 @@ def test_stop_when_ends_a_stream_and_pays_for_what_came(tmp_path: Path) -> None:
     assert first["result"] == "First. Second. T"[: len("First. Second. T")]
     assert charged < len(TEXT) / 4 - 4
     assert again["result"] == replayed["result"] == first["result"] != more["result"]
+    (recorded,) = re.findall(r'"first_s": ?([\d.e-]+)', (tmp_path / "run.jsonl").read_text())
+    assert 0 < float(recorded) < 30
     assert again["spent"]["calls"] == again["spent"]["uncertain_calls"] == 0
     # What it cost is not known: the endpoint did not say, so the most that it may cost counts.
     assert first["spent"]["uncertain_calls"] == 1

@@ -606,7 +606,7 @@ class Sampler:
         made, usage, answered = self.now(), reply.usage, len(reply.completions)
         seconds = reply.latencies_s if len(reply.latencies_s) == answered else (reply.latency_s,) * answered
         stored = {
-            numbers[at]: StoredSample(completion, usage, seconds[at], answered, at, made)
+            numbers[at]: StoredSample(completion, usage, seconds[at], answered, at, made, reply.first_s)
             for at, completion in enumerate(reply.completions[: len(numbers)])
         }
         try:
