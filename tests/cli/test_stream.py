@@ -14,7 +14,7 @@ TEXT = "First. Second. Third. Fourth. Fifth. Sixth. Seventh. Eighth. Ninth. Tent
 PROGRAM = """prompt think(question: str, most: int) -> str:
     temperature 0.5
     stop when len(split(it, ".")) > most
-    "{{ question }} {{ most }}"
+    "{{ question }}"
 
 scheme once(question: str, most: int) -> str:
     Generate() think(question, most)
