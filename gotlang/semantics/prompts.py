@@ -9,6 +9,7 @@ from gotlang.answers.forms import Json
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.errors import TemplateError
 from gotlang.operations.checks import MOST
+from gotlang.operations.names import free_names
 from gotlang.operations.record import PROMPT_SETTINGS, PROTOCOLS, TOOL_SETTINGS, SettingRule
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
@@ -62,8 +63,9 @@ def check_prompt(
         used |= _template(text, signature, report, sources.get(text.span.source))
     used |= _turns(node, signature, symbols, report)
     _media(node, signature, report)
+    ends = {name for s in node.settings if s.name.text == n.STOP_WHEN for name in free_names(s.value)}
     for name, parameter in zip(names, node.parameters, strict=False):
-        if name not in used and used.issubset(names):
+        if name not in used | ends and used.issubset(names):
             help = f"write `{{{{ {name} }}}}` in its text, or remove the parameter"
             report.warning("GOT0505", f"{prompt} never shows `{name}`", parameter.name.span, help=help)
     if node.examples and node.asking is None and node.instruction is not None and not lost:

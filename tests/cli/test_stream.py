@@ -68,6 +68,7 @@ def test_a_condition_must_be_a_truth_value(tmp_path: Path) -> None:
     (tmp_path / "wrong.got").write_text(PROGRAM.replace("> most", "+ most"))
     done = gotc("check", "wrong.got", cwd=tmp_path)
     assert done.returncode == 2
+    assert "GOT0505" not in done.stdout  # an input that only the condition sees is used
     assert "GOT0201" in done.stdout and "`stop when` must be bool" in done.stdout
 
 
