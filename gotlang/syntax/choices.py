@@ -12,21 +12,49 @@ from msgspec.structs import replace
 from gotlang.syntax import nodes as n
 from gotlang.syntax.build_expressions import ExpressionBuilder
 
+_PARTS = ("expand", "simulate", "value", "backup")
+
 
 class Choices(ExpressionBuilder):
     """Makes nodes of the blocks that choose between states or lines."""
 
     suite: Any
+    lost: Any
 
     def search(self, span, _word, state, root, until, *rest):
-        *clauses, expand, simulate, value, backup = rest
-        parts = (expand, simulate, value, backup)
-        return n.Search(self._until(span, backup or value), state, root, until, tuple(clauses), *parts)
+        clauses = tuple(part for part in rest if isinstance(part, n.Setting))
+        parts = [part for part in rest if isinstance(part, tuple)]
+        words = [word for word, _ in parts]
+        found: dict[str, Any] = dict(parts)
+        if "" not in words:  # else a line that could not be read may be any of them
+            wanted = [word for word in _PARTS if word in words or word in ("expand", "value")]
+            if words != wanted:
+                message = (
+                    "a `search` has `expand`, maybe `simulate`, `value` and maybe `backup`, in this order"
+                )
+                place = replace(span, end=span.start + len("search"))
+                self._problem("GOT0751", message, place, f"write {', '.join(wanted)}, once each")
+        missing = n.Suite(span, (self.lost(span, None),))
+        expand, value = (found.get(word, missing) for word in ("expand", "value"))
+        simulate, backup = found.get("simulate"), found.get("backup")
+        ends = [backup] if backup is not None else [part for _, part in parts]
+        inside = (expand, simulate, value, backup)
+        return n.Search(self._until(span, *ends), state, root, until, clauses, *inside)
 
     def expand(self, _span, part):
-        return part
+        return "expand", part
 
-    simulated = valued = backup = expand
+    def simulated(self, _span, part):
+        return "simulate", part
+
+    def valued(self, _span, part):
+        return "value", part
+
+    def backup(self, _span, name):
+        return "backup", name
+
+    def lost_search(self, span, _hole, body=None):
+        return "", body or n.Suite(span, (self.lost(span, None),))
 
     def inline(self, span, statement):
         return self.suite(span, statement)
