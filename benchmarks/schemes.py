@@ -547,7 +547,55 @@ def others() -> Iterator[Row]:
     )
 
 
-ROWS = (*listings(), *sorting(), *sets(), *keywords(), *documents(), *enhanced(), *others())
+def over_std() -> Iterator[Row]:
+    """Schemes of `std` on tasks of ours."""
+    yield Row(
+        "reflexion",
+        "learner",
+        "sorting 32",
+        "chain",
+        "attempts + lessons",
+        "attempts + lessons",
+        "digits32.csv",
+        SORT,
+        decided={"attempts": "try_to_sort", "lessons": "learn"},
+    )
+    rounds = "1 + 2 * rounds"
+    yield Row("self_refine", "refined", "sorting 32", "chain", rounds, rounds, "digits32.csv", SORT)
+    yield Row(
+        "chain_of_verification",
+        "verified",
+        "stories",
+        "graph",
+        "3 + checks",
+        "4",
+        "stories.csv",
+        STORY,
+        decided={"checks": "compute"},
+    )
+    yield Row(
+        "debate", "agreed", "stories", "graph", "agents * (1 + rounds)", "1 + rounds", "stories.csv", STORY
+    )
+    layers = "1 + layers"
+    calls = "1 + agents * layers"
+    yield Row("mixture_of_agents", "mixed", "stories", "graph", calls, layers, "stories.csv", STORY)
+    yield Row("buffer_of_thoughts", "buffered", "stories", "chain", "2", "2", "stories.csv", STORY)
+    steps = {"steps": "agent__next_move"}
+    yield Row(
+        "agent",
+        "agent",
+        "questions of several hops",
+        "chain",
+        "steps",
+        "steps",
+        "towns.csv",
+        TOWN,
+        3,
+        decided=steps,
+    )
+
+
+ROWS = (*listings(), *sorting(), *sets(), *keywords(), *documents(), *enhanced(), *others(), *over_std())
 
 
 def line(row: Row) -> str:

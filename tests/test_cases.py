@@ -21,6 +21,7 @@ from gotlang.api import compile
 from gotlang.compiler import compile_source
 from gotlang.diagnostics import Diagnostic, render
 from gotlang.ir.text import to_text
+from gotlang.packages import package_text
 from gotlang.span import Source
 from gotlang.syntax.format import format_module
 from gotlang.syntax.parse import parse
@@ -58,6 +59,8 @@ class _Files:
         self.texts = dict(part.split("\n", 1) for part in parts)
 
     def text(self, path: str) -> str:
+        if path not in self.texts:
+            raise FileNotFoundError(path)
         return self.texts[path].replace("\\xff", "\udcff")
 
     def missing(self, path: str) -> str | None:
@@ -67,8 +70,13 @@ class _Files:
 def _files(source: Source) -> str:
     """What the check says of a program with files beside it."""
     program, *parts = source.text.split("--- ")
-    alone = Source.of(source.name, program)
-    return _shown(compile_source(alone, files=_Files(parts)).diagnostics, alone) or "nothing to say"
+    files = _Files(parts)
+
+    def read(name: str) -> str:
+        return package_text(name) if name.startswith("<") else files.text(name)
+
+    done = compile_source(Source.of(source.name, program), read, files=files)
+    return "\n".join(render(each, done.sources) for each in done.diagnostics) or "nothing to say"
 
 
 def _ir(source: Source) -> str:
