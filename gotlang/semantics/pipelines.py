@@ -440,6 +440,8 @@ class PipelineChecker:
         less."""
         if isinstance(count, e.Reference) and scope.find(count.name) is None:
             declared = self.symbols.nodes.get(count.name)
+            if declared is None:
+                return True  # a mistake of its own, or in a line that could not be read
             if not isinstance(declared, n.Param) or not isinstance(declared.domain, n.Range):
                 return False
             count = declared.domain.low
