@@ -13,11 +13,12 @@ from cli.conftest import Gotc, folder, gotc  # noqa: F401
 
 import gotlang
 from benchmarks.schemes import ROWS, Row, measure, program_of
-from gotlang.api import Program, compile
-from gotlang.errors import CompileError, UsageError
+from gotlang.api import Options, Program, compile
+from gotlang.errors import CompileError, RunError, UsageError
 from gotlang.files import compile_file
 from gotlang.ir.json import from_document, to_document
 from gotlang.ir.text import to_text
+from tests.support.answers import any_model, some_value
 from tests.support.laws import NEW, times
 from tests.support.typed_programs import typed_program
 
@@ -69,6 +70,33 @@ def test_a_program_runs_from_json_with_the_same_result(row: Row, monkeypatch: py
     for name in ("hops", "volume", "truth", "valid", "operations"):
         assert getattr(found.outcome, name) == getattr(wanted.outcome, name)
     assert found.outcome.ledger.accounts[0] == wanted.outcome.ledger.accounts[0]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PROGRAMS)))
+def test_every_scheme_runs_from_json_as_before_whatever_a_model_answers(path: Path) -> None:
+    program = Program(compile_file(path))
+    stored = path.with_suffix(".every.ir.json")
+    stored.write_text(program.ir_json(2))
+    try:
+        loaded = gotlang.load(stored)
+    finally:
+        stored.unlink()
+
+    def told(which: Program, scheme: str, inputs: dict[str, Any]) -> object:
+        options = Options(model=any_model(program.ir(0)), max_calls=300)
+        try:
+            result = which.run(inputs, scheme=scheme, options=options)
+        except RunError as error:
+            return error.message
+        outcome = result.outcome
+        return json.dumps(result.value), result.status, outcome.hops, outcome.volume, outcome.ledger.spent
+
+    for scheme in program.ir(0).schemes:
+        made_up = random.Random(f"{path.name}/{scheme.name}")
+        inputs = {name: some_value(type_, made_up) for name, type_ in scheme.parameters}
+        if "depth" in inputs:
+            inputs["depth"] %= 3  # for the sake of time
+        assert told(loaded, scheme.name, inputs) == told(program, scheme.name, inputs)
 
 
 # ---------------------------------------------------------------- what is no IR
