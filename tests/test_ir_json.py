@@ -169,6 +169,9 @@ def test_the_commands(gotc: Gotc, folder: Path) -> None:  # noqa: F811
     (folder / "vote.ir.json").write_text(gotc("ir", "vote.got", "--json").out)
     text = gotc("ir", "vote.got").out
     assert gotc("ir", "vote.ir.json").out == text
+    assert gotc("check", "vote.ir.json").code == 0
+    (folder / "bad.ir.json").write_text("{}")
+    assert gotc("check", "bad.ir.json", "vote.ir.json").code == 2
     given = ("--input", "question=why?", "--no-cache", "--allow-python", "--quiet")
     assert gotc("run", "vote.ir.json", *given).out == gotc("run", "vote.got", *given).out != ""
     # Its Python runs, or does not, as that of any program.

@@ -45,7 +45,11 @@ def compilation(path: str) -> Compilation:
 
 
 def checked(path: str) -> Checked:
-    """What a check of a program finds, which may be known from an earlier one."""
+    """What a check of a program finds, which may be known from an earlier one. Of stored IR that is what
+    cannot be read of it, as a UsageError."""
+    if path.endswith(STORED):
+        found = stored_file(path)
+        return Checked(found.ok, found.diagnostics, found.sources)
     return check(source(path), _folder(path))
 
 
