@@ -433,6 +433,8 @@ def others() -> Iterator[Row]:
         structure = "chain" if name == "frugalgpt" else "tree"
         row = Row(name, name, "stories", structure, calls, path, "stories.csv", STORY, decided=decided)
         yield replace(row, at_least=least)
+        if name == "frugalgpt":
+            yield replace(row, scheme="impatient", task="stories, all at once", at_least=True)
     game = {"numbers": "Puzzles"}
     calls = "proposed + verdicts"
     verdicts = {"proposed": "propose", "verdicts": "value"}

@@ -172,7 +172,7 @@ BROKEN = {
     LINE.replace('"logprobs":false', '"logprobs":0'): "Expected `bool`, got `int` - at `$.request.settings.l",
     LINE.replace('"sample":3', '"sample":null'): "Expected `int`, got `null` - at `$.request.sample`",
     LINE.replace('"prompt":"sort"', '"prompt":["sort"]'): "Expected `str`, got `array` - at `$.request.promp",
-    LINE.replace('["system",', '["system","x",'): "Expected `array` of length 2 - at `$.request.messages[0]`",
+    LINE.replace('["system",', '["system","x",'): "Expected `object`, got `str` - at `$.request.messages[0]",
     LINE.replace('"settings"', '"setting"'): "Object missing required field `settings` - at `$.request`",
     LINE.replace('{"0":', '{"-1":'): "Expected `int` >= 0 - at `key` in `$.samples`",
     LINE.replace('{"0":', '{"²":'): "Expected `int`, got `str` - at `key` in `$.samples`",

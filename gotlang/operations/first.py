@@ -9,6 +9,7 @@ from typing import final
 
 from gotlang.amounts import Amount
 from gotlang.flows import Bill, Flow, FlowScope, Result, any_of
+from gotlang.operations.names import free_names
 from gotlang.operations.record import BlockRecord, StepLabel, grows
 from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import Region, Step
@@ -58,8 +59,13 @@ def _verify(step: First, v: Verifying) -> PoolType:
 
 def _estimate(step: First, scope: FlowScope, e: Estimating) -> Result:
     floor, costs, flows = scope.floor, list[Bill](), list[Flow]()
-    for region in step.regions:
-        found, cost = e.region(region, scope.inside({}, floor))
+    for at, region in enumerate(step.regions):
+        inner = scope.inside({}, floor)
+        found, cost = e.region(region, inner)
+        if at < len(step.branches):
+            # It is taken once its condition is known, which may ask models too.
+            known = inner.hops(free_names(step.branches[at][0]), found.hops)
+            found = replace(found, hops=Amount(found.hops.low, known.high))
         flows.append(found)
         costs.append(cost)
         if step.way == "turn":

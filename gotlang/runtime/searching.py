@@ -216,7 +216,8 @@ class _Searching:
             for at, thought in enumerate(left.output):
                 marks = (*state.marks, *ranks.marks(thought.value))
                 found.append(self._value(_State(thought, state, (*state.place, at), marks), operation))
-            x.graph.connect([value.worth for value in found], end)
+            # A `value` need not look at what `simulate` left.
+            x.graph.connect([each for value in found for each in (value.reached, value.worth)], end)
 
         values.work = work
         return x.graph.add(values, (left,))
@@ -243,7 +244,7 @@ class _Searching:
         for state, found in expanded:
             state.children = []
             for child, frames, reached, worth in found:
-                if worth.state != DONE:
+                if not worth.state == reached.state == DONE:
                     self.x.context.handled += map(path_key, frames)
                     continue
                 raise_beyond(worth.output)

@@ -253,7 +253,9 @@ def edited(
         out[source.name] = Source(source.name, text)
     for kind, left in (("param", left_params), ("prompt", left_texts)):
         if left:
-            raise UsageError(f"`{compilation.source.name}` has no {kind} `{next(iter(left))}`")
+            name = next(iter(left)).replace("__", ".")
+            help = f"change the {kind} in the file that is imported" if "." in name else None
+            raise UsageError(f"`{compilation.source.name}` has no {kind} `{name}`", help=help)
     return out
 
 
@@ -279,6 +281,11 @@ def _settings(node: n.Prompt, settings: Mapping[str, Any], source: Source) -> li
     """Other values of settings that the prompt has, and new settings above its first text."""
     known = {setting.name.text: setting.value.span for setting in node.settings}
     edits = [(known[name], value_text(value)) for name, value in settings.items() if name in known]
+    if settings.keys() <= known.keys():
+        return edits
+    if node.file is not None:
+        help = "put the text into the program to tune it"
+        raise UsageError(f"the settings of prompt `{node.name.text}` are in `{node.file.value}`", help=help)
     first = min(place.span.start for place in (*node.texts, *node.turns))
     margin = _margin(source, first)
     new = "".join(f"{margin}{name} {value_text(v)}\n" for name, v in settings.items() if name not in known)
