@@ -49,7 +49,7 @@ def test_a_slip_in_a_keyword_is_an_error_on_its_line(path: Path) -> None:
     def read(name: str) -> str:
         return (path.parent / Path(name).relative_to(".")).read_text()
 
-    tried = [(at, word, wrong) for at, word in places(text) for wrong in set(slips(word)) - {word, ""}]
+    tried = [(at, word, w) for at, word in places(text) for w in sorted(set(slips(word)) - {word, ""})]
     for at, word, wrong in chance.sample(tried, min(25, len(tried))):
         mutated = text[:at] + wrong + text[at + len(word) :]
         line = text.count("\n", 0, at)

@@ -363,13 +363,16 @@ class _Inliner:
     def _scheme(self, d: n.Scheme, parts: _Values, chosen: Sequence[str], call: e.Call) -> n.Scheme:
         types: dict[str, n.TypeNode] = {}
         for p, name in zip((p for p in d.parameters if p.name.text in parts), chosen, strict=True):
-            if isinstance(p.type, n.PartType):
-                self._unify(p.type, self.parts[name], {v.text for v in d.variables}, types)
+            part = self.parts.get(name) or self.open.get(name)
+            if isinstance(p.type, n.PartType) and part is not None:
+                self._unify(p.type, part, {v.text for v in d.variables}, types)
+        known = all(name in self.parts or name in self.open for name in chosen)
         for variable in d.variables:
             if variable.text not in types:
                 message = f"`{variable.text}` of `{d.name.text}` is not determined by what it is given"
                 help = f"say where it is in a prompt's type: `ask: prompt(str) -> {variable.text}`"
-                self.report.error("GOT0747", message, call.function.span, help=help)
+                if known:  # else that is the mistake
+                    self.report.error("GOT0747", message, call.function.span, help=help)
                 types[variable.text] = n.NamedType(variable.span, e.Identifier(variable.span, e.HOLE))
 
         def typed(part: e.Node) -> e.Node:
