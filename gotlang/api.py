@@ -204,9 +204,10 @@ class Program(CheckedProgram):
         """Rows as inputs of a scheme: those of a data file, of a list of mappings or of a DataFrame.
 
         `columns` maps inputs, and `truth`, to columns (default: inferred). `rows` is a slice such as
-        "900:1000" or `slice(900, 1000)`, `sample` draws so many of these at random (with a seed: `(100, 7)`),
-        `limit` keeps the first of these. `metrics` are those for which known answers are read. Raises
-        UsageError if columns cannot be inferred, if no row is selected, and for a cell that cannot be read.
+        "900:1000" or `slice(900, 1000)`, or a list such as "3,7,-1", `sample` draws so many of these at
+        random (with a seed: `(100, 7)`), `limit` keeps the first of these. `metrics` are those for which
+        known answers are read. Raises UsageError if columns cannot be inferred, if no row is selected, and
+        for a cell that cannot be read.
         """
         from gotlang.data.selection import Selection
         from gotlang.evaluate.rows import Dataset, read_dataset

@@ -242,6 +242,7 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
         help="text for people, json for scripts, junit for test reports, github for annotations.",
     ),
     click.option("--json", is_flag=True, callback=as_json, help="The same as --format json."),
+    opt.text("--junit", "FILE", "Write a report for CI beside the output: JUnit's XML."),
     opt.text("--html", "FILE", "Write a report: one page that works offline."),
 )
 def eval_command(**chosen: Any) -> int:
@@ -253,6 +254,7 @@ def eval_command(**chosen: Any) -> int:
     """
     form = "json" if chosen["json"] else chosen["format"]
     name, repeat = chosen["scheme"], chosen["repeat"]
+    check_writable(chosen["junit"], "--junit")
     todo = job(chosen, lambda program: program.scheme(name))
     thresholds = todo.program.thresholds(chosen["fail_if"], scheme=name, metrics=todo.metrics)
     todo.progress.planned(len(todo.data) * repeat)
@@ -281,6 +283,8 @@ def eval_command(**chosen: Any) -> int:
         case _:
             for line in eval_text(found):
                 say(line)
+    if chosen["junit"] is not None:
+        write_file(chosen["junit"], eval_junit(found, thresholds, crossed), "--junit")
     todo.end(found, chosen["html"], simulated=found.simulated)
     if undecided is not None:
         raise undecided

@@ -37,6 +37,7 @@ COMMANDS = {
     "show": "Show a run: its cost, each thought with its prompt and response.",
     "cache": "Inspect, prune, export and import the cache.",
     "budget": "Show, change and remove the budgets that runs share.",
+    "completion": "Print the completion script of a shell.",
 }
 """The commands with their help."""
 

@@ -48,7 +48,7 @@ class Parsed(ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value; one that is not a text may come from a configuration file."""
-        if isinstance(value, tuple):
+        if isinstance(value, tuple | slice):
             return value
         try:
             return self._read(str(value))
@@ -98,7 +98,7 @@ def _share(text: str) -> float:
     return _number(text.removesuffix("%"), 0, 100) / 100 if text.endswith("%") else _number(text, 0, 1)
 
 
-def _rows(text: str) -> slice:
+def _rows(text: str) -> slice | tuple[slice | int, ...]:
     from gotlang.data.selection import rows_of
 
     return rows_of(text)
@@ -115,7 +115,9 @@ DOLLARS = Parsed(
 )
 LIMIT = Parsed("N|none", _limit, "is neither a whole number of at least 1 nor `none`")
 SHARE = Parsed("SHARE", _share, "is not a share from 0 to 1, such as 0.2 or 20%")
-ROWS = Parsed("FROM:TO", _rows, "is not a range of rows, such as 900:1000, :100 or -50:")
+ROWS = Parsed(
+    "ROWS", _rows, "is not a range of rows, such as 900:1000, :100 or -50:, and not a list such as 3,7"
+)
 SAMPLE = Parsed(
     "N[:SEED]", _sample, "is neither a number of rows of at least 1, nor that and a seed as in 100:7"
 )
@@ -213,7 +215,11 @@ input_options = together(
     ),
 )
 row_options: Decorator = together(
-    click.option("--rows", type=ROWS, help="Only these rows, as a slice in Python: 900:1000, :100, -50:."),
+    click.option(
+        "--rows",
+        type=ROWS,
+        help="Only these rows, from 0: as Python's slices 900:1000, :100, -50:, or 3,7,-1.",
+    ),
     click.option("--sample", type=SAMPLE, help="Only N rows, drawn at random by a seed. [default seed: 0]"),
 )
 param_options = together(

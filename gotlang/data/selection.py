@@ -1,4 +1,4 @@
-"""Which rows of a table are used: a range, a random sample of it, the first ones."""
+"""Which rows of a table are used: ranges and single rows, a random sample of these, the first ones."""
 
 from __future__ import annotations
 
@@ -6,17 +6,34 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Self, final
 
 from gotlang.data.table import Table
 from gotlang.errors import UsageError
 
 _RANGE = re.compile(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*")
+_NUMBER = re.compile(r"\s*-?\d+\s*")
 _SAMPLE = re.compile(r"\s*(\d+)\s*(?::\s*(\d+)\s*)?")
 
 
-def rows_of(text: str) -> slice:
-    """`900:1000`, `:100`, `-50:` or `:` as a slice. Raises ValueError for anything else."""
+Rows = slice | tuple[slice | int, ...]
+"""A range of rows, or several ranges and single rows."""
+
+
+def rows_of(text: str) -> Rows:
+    """`900:1000`, `:100`, `-50:` or `:` as a slice; `3`, `3,7` and `0:10,-1` as a tuple of rows and slices.
+
+    Raises ValueError for anything else.
+    """
+    parts = tuple(_part(part) for part in text.split(","))
+    first = parts[0]
+    return first if len(parts) == 1 and isinstance(first, slice) else parts
+
+
+def _part(text: str) -> slice | int:
+    if _NUMBER.fullmatch(text):
+        return int(text)
     if (found := _RANGE.fullmatch(text)) is None:
         raise ValueError(text)
     first, last = (None if end is None else int(end) for end in found.groups())
@@ -33,20 +50,20 @@ def sample_of(text: str) -> tuple[int, int]:
 @final
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A slice of the rows, then a sample of these (how many, and the seed) in their order, then the first
-    `limit` of these; None: all."""
+    """Rows, then a sample of these (how many, and the seed), then the first `limit` of these, each in the
+    table's order and once; None: all."""
 
-    rows: slice | None = None
+    rows: Rows | None = None
     sample: tuple[int, int] | None = None
     limit: int | None = None
 
     @classmethod
-    def of(cls, rows: slice | str | None, sample: tuple[int, int] | int | None, limit: int | None) -> Self:
+    def of(cls, rows: Rows | str | None, sample: tuple[int, int] | int | None, limit: int | None) -> Self:
         """A selection as Python's users write it. Raises UsageError for what selects nothing."""
         try:
             rows = rows_of(rows) if isinstance(rows, str) else rows
         except ValueError:
-            raise UsageError(f"`{rows}` is not a range of rows", help='such as "900:1000"') from None
+            raise UsageError(f"`{rows}` is not a range of rows", help='such as "900:1000" or "3,7"') from None
         drawn = (sample, 0) if isinstance(sample, int) else sample
         for name, number in (("sample", drawn and drawn[0]), ("limit", limit)):
             if number is not None and number < 1:
@@ -56,9 +73,15 @@ class Selection:
     def numbers(self, table: Table) -> Sequence[int]:
         """The rows of a table, in its order. Raises UsageError if there are none, or too few."""
         numbers: Sequence[int] = range(len(table))
-        if self.rows is not None:
-            numbers = numbers[self.rows]
         has = f"it has {len(table)} row{'s' if len(table) != 1 else ''}, counted from 0 to {len(table) - 1}"
+        if isinstance(self.rows, slice):
+            numbers = numbers[self.rows]
+        elif self.rows is not None:
+            for row in self.rows:
+                if isinstance(row, int) and not -len(table) <= row < len(table):
+                    raise UsageError(f"{table.path} has no row {row}", help=has)
+            parts = (numbers[row] if isinstance(row, slice) else (numbers[row],) for row in self.rows)
+            numbers = sorted(set(chain.from_iterable(parts)))
         if not numbers:
             raise UsageError(f"{table.path} has no rows {self._range()}", help=has)
         if self.sample is not None:
@@ -73,8 +96,8 @@ class Selection:
 
     def _range(self) -> str:
         assert self.rows is not None  # without a range a table has rows
-        parts = (self.rows.start, self.rows.stop, *([self.rows.step] if self.rows.step is not None else []))
-        return ":".join("" if part is None else str(part) for part in parts)
+        rows = self.rows if isinstance(self.rows, tuple) else (self.rows,)
+        return ",".join(map(_written, rows))
 
     def __str__(self) -> str:
         """What is not all rows, as outputs say it; empty for all and for the first ones."""
@@ -82,6 +105,13 @@ class Selection:
         if self.sample is not None:
             parts.append("a sample of {} by seed {}".format(*self.sample))
         return ", ".join(parts)
+
+
+def _written(rows: slice | int) -> str:
+    if isinstance(rows, int):
+        return str(rows)
+    parts = (rows.start, rows.stop, *([rows.step] if rows.step is not None else []))
+    return ":".join("" if part is None else str(part) for part in parts)
 
 
 ALL = Selection()

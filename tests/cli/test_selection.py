@@ -59,6 +59,14 @@ def test_rows_are_a_slice_and_the_output_says_so(folder: Path) -> None:
     assert "selection" in found and document(gotc(*command, "--json", cwd=folder))["selection"] == ""
 
 
+def test_rows_are_also_a_list(folder: Path) -> None:
+    command = ("eval", "p.got", "--scheme", "main", "--data", "rows.csv")
+    found = document(gotc(*command, "--rows", "7,3,-1,3", "--json", cwd=folder))
+    assert (rows(found), found["selection"]) == ([3, 7, 29], "rows 7,3,-1,3")
+    assert rows(document(gotc(*command, "--rows", "-2:,0:2,5", "--json", cwd=folder))) == [0, 1, 5, 28, 29]
+    assert rows(document(gotc(*command, "--rows", "4", "--json", cwd=folder))) == [4]
+
+
 def test_a_sample_depends_on_its_own_seed_only(folder: Path) -> None:
     command = (
         "compare",
@@ -84,7 +92,9 @@ def test_a_sample_depends_on_its_own_seed_only(folder: Path) -> None:
     [
         (("--rows", "40:50"), "rows.csv has no rows 40:50"),
         (("--rows", "20:10"), "it has 30 rows, counted from 0 to 29"),
-        (("--rows", "7"), "is not a range of rows, such as 900:1000"),
+        (("--rows", "7,"), "is not a range of rows, such as 900:1000"),
+        (("--rows", "7,30"), "rows.csv has no row 30"),
+        (("--rows", "-31"), "rows.csv has no row -31"),
         (("--rows", "a:b"), "is not a range of rows"),
         (("--sample", "31"), "rows.csv has 30 rows, too few for a sample of 31"),
         (("--rows", "5:9", "--sample", "5"), "rows.csv has 4 rows in 5:9, too few for a sample of 5"),
