@@ -61,6 +61,10 @@ class Source(Struct, frozen=True, dict=True):
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
+    def offset(self, number: int) -> int:
+        """The offset where a line counted from 1 starts; the end of the text past the last one."""
+        return self._starts[number - 1] if number <= len(self._starts) else len(self.text)
+
     def line(self, number: int) -> str:
         """The text of a line counted from 1, without its end; empty past the last one."""
         if not 1 <= number <= len(self._starts):

@@ -31,6 +31,7 @@ COMMANDS = {
     "prompts": "Show every prompt as a model would get it, without a model.",
     "explain": "Estimate the cost of a program; explain an error code.",
     "ir": "Print the intermediate representation of a program.",
+    "lsp": "Serve an editor over stdin and stdout (language server protocol).",
     "models": "Show which models are configured, reachable and priced.",
     "graph": "Draw a plan or a run: HTML, SVG, Mermaid, DOT.",
     "runs": "List the runs in this folder.",

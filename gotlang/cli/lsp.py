@@ -1,0 +1,25 @@
+"""`gotc lsp`: the language server, which an editor starts."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import click
+
+from gotlang.errors import UsageError
+
+
+@click.command("lsp")
+@click.option("--stdio", is_flag=True, help="Accepted because many editors pass it; there is no other way.")
+def lsp_command(stdio: bool) -> int:
+    """Serve an editor over stdin and stdout: diagnostics while typing, completion, hover, definitions,
+    references, rename, formatting and more. An editor starts it; docs/editors.md shows how.
+
+    It runs no Python of a program. It ends when the editor says so, or closes stdin.
+    """
+    if find_spec("pygls") is None:
+        raise UsageError("the language server needs pygls", help='pip install "gotlang[lsp]"')
+    from gotlang.lsp.server import server
+
+    server().start_io()
+    return 0

@@ -1,0 +1,95 @@
+"""A program in an editor: its text, which may not be saved, its tree, and the result of its check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from gotlang.collecting import relaxed_gc
+from gotlang.compiler import Compilation
+from gotlang.diagnostics import Diagnostic
+from gotlang.files import Beside, beside, compile_in
+from gotlang.packages import in_package
+from gotlang.span import Source
+from gotlang.syntax import nodes as n
+
+SUFFIX = ".got"
+
+
+@final
+@dataclass(frozen=True)
+class Document:
+    """A program as an editor shows it. It never changes: an edit makes another one.
+
+    `source` is its text, with `\\n` as the end of each line; `module` is its tree as written, without what
+    cannot be read. `asked` are the real paths of the files that the check read or looked for.
+    """
+
+    source: Source
+    compilation: Compilation
+    asked: frozenset[str]
+
+    @property
+    def module(self) -> n.Module:
+        """The tree of its own file."""
+        return self.compilation.modules[0]
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """The texts of all files of the program, by name: modules, and the Markdown files of prompts."""
+        return self.compilation.sources
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the program, in all of its files."""
+        return self.compilation.diagnostics
+
+
+@relaxed_gc()
+def analyzed(path: str, text: str, buffers: Mapping[str, str]) -> Document:
+    """Check a program. `path` is the absolute path of its file, or a name in `<>` for a text without one,
+    which imports only packages. `buffers` are the texts of files that are open, by real path: they take
+    precedence over the files on disk."""
+    source = Source.of(path, text)
+    files = Buffered(Path(path).parent if os.path.isabs(path) else Path("/nowhere"), buffers, set())
+    made = compile_in(source, files)
+    return Document(source, made, frozenset(files.asked))
+
+
+@final
+class Buffered(Beside):
+    """The files beside a program, with the texts of those that are open in the editor. `asked` grows."""
+
+    def __init__(self, folder: Path, buffers: Mapping[str, str], asked: set[str]) -> None:
+        super().__init__(folder.resolve())
+        self.buffers = buffers
+        self.asked = asked
+
+    def at(self, folder: Path) -> Buffered:
+        return Buffered(folder, self.buffers, self.asked)
+
+    def text(self, path: str) -> str:
+        found = None if in_package(path) else self._open(path)
+        return super().text(path) if found is None else found
+
+    def missing(self, path: str) -> str | None:
+        return super().missing(path) if self._open(path) is None else None
+
+    def named(self, written: str, by: str) -> Source | None:
+        path = beside(self.folder, written)
+        text = self._open(str(path))
+        if text is None or os.path.realpath(path) == os.path.realpath(by):
+            return super().named(written, by)
+        return Source.of(str(path), text)
+
+    def _open(self, path: str) -> str | None:
+        """The text of a file that is open, if it is in the program's folder."""
+        try:
+            real = os.path.realpath(path)
+        except (OSError, ValueError):
+            return None
+        self.asked.add(real)
+        return self.buffers.get(real) if Path(real).is_relative_to(self.folder) else None

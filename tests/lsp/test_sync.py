@@ -1,0 +1,107 @@
+"""Texts and diagnostics: what is open takes precedence over the disk, in each file of a program."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+from support.editor import at, change, editor
+from support.gotc import ROOT, environment
+
+MAIN = """\
+from "lib.got" import answer
+
+scheme vote(question: str) -> str:
+    Generate(k=3) answer(question)
+    Vote()
+"""
+LIB = """\
+prompt answer(question: str) -> str:
+    "{{ question }} 😀"
+"""
+
+MARKED = """\
+prompt p(q: str) -> str:
+    "😀é {{ qq }}"
+
+scheme s(q: str) -> str:
+    Generate() p(q)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "main.got").write_text(MAIN)
+    (tmp_path / "lib.got").write_text(LIB)
+    return tmp_path
+
+
+def test_a_text_that_is_not_saved_is_checked_while_it_changes(folder: Path) -> None:
+    async def edits() -> None:
+        async with editor(folder) as made:
+            made.open("main.got")
+            made.edit("main.got", change(at(3, 18), at(3, 24), "anser"))
+            (found,) = await made.codes("main.got", "GOT0103")
+            assert found.range == types.Range(at(3, 18), at(3, 23))
+            assert found.source == "gotc" and found.severity == types.DiagnosticSeverity.Error
+            assert "did you mean `answer`?" in found.message
+            assert found.code_description is not None
+            assert "diagnostics.md#got0103" in found.code_description.href
+            made.edit("main.got", change(at(3, 18), at(3, 23), "answer"))
+            await made.codes("main.got")
+
+    asyncio.run(edits())
+
+
+def test_diagnostics_are_of_each_file_and_end_when_its_program_is_closed(folder: Path) -> None:
+    async def edits() -> None:
+        async with editor(folder) as made:
+            made.open("main.got")
+            await made.codes("main.got")
+            made.open("lib.got", LIB.replace("question }}", "question_1 }}"))
+            await made.codes("lib.got", "GOT0404")
+            made.close("lib.got")
+            await made.codes("lib.got")
+            (folder / "lib.got").write_text(LIB.replace("question }}", "questio }}"))
+            saved = types.DidSaveTextDocumentParams(made.identifier("lib.got"))
+            made.text_document_did_save(saved)
+            await made.codes("lib.got", "GOT0404")
+            made.close("main.got")
+            await made.codes("lib.got")
+
+    asyncio.run(edits())
+
+
+def test_positions_count_in_the_units_that_the_client_knows(tmp_path: Path) -> None:
+    text = MARKED.replace("\n", "\r\n")
+
+    async def edits(kind: types.PositionEncodingKind, start: int) -> None:
+        async with editor(tmp_path, kind) as made:
+            made.open("a.got", text)
+            (found,) = await made.codes("a.got", "GOT0404")
+            assert found.range.start == at(1, start), kind
+            made.edit("a.got", change(at(1, start), at(1, start + 1), ""))
+            await made.codes("a.got")
+
+    for kind, start in (("utf-16", 12), ("utf-8", 15), ("utf-32", 11)):
+        asyncio.run(edits(types.PositionEncodingKind(kind), start))
+
+
+def test_without_its_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as u\n_find = u.find_spec\n"
+        "u.find_spec = lambda name, *more: None if name == 'pygls' else _find(name, *more)\n"
+    )
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    found = subprocess.run(
+        [sys.executable, "-m", "gotlang", "lsp"],
+        env=environment(PYTHONPATH=path),
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 2 and 'pip install "gotlang[lsp]"' in found.stderr
