@@ -35,6 +35,7 @@ COMMANDS = {
     "models": "Show which models are configured, reachable and priced.",
     "graph": "Draw a plan or a run: HTML, SVG, Mermaid, DOT.",
     "runs": "List the runs in this folder.",
+    "studio": "Look through runs, rows and studies in a browser.",
     "show": "Show a run: its cost, each thought with its prompt and response.",
     "cache": "Inspect, prune, export and import the cache.",
     "budget": "Show, change and remove the budgets that runs share.",

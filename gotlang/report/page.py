@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -20,13 +21,33 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 """What a page may load: nothing, not even by a mistake of ours."""
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Served:
+    """How a page is served by `gotc studio`: it loads styles and scripts by their names, and has a menu of
+    `links`, each a word and an address; `here` is the address of the page if it is one of them."""
+
+    links: tuple[tuple[str, str], ...]
+    here: str | None = None
+
+
 def page(
-    template: str, data: Any, *, styles: Sequence[str], scripts: Sequence[str] = (), **values: Any
+    template: str,
+    data: Any,
+    *,
+    styles: Sequence[str],
+    scripts: Sequence[str] = (),
+    served: Served | None = None,
+    **values: Any,
 ) -> str:
-    """A whole page from a template; `data` is for scripts. Styles and scripts name our own files."""
+    """A whole page from a template; `data` is for scripts. Styles and scripts name our own files, which are
+    part of the page unless it is `served`."""
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str).replace("<", "\\u003c")
+    if served is not None:
+        return render(template, served=served, styles=styles, scripts=scripts, data=written, **values)
     return render(
         template,
+        served=None,
         policy=POLICY,
         style="\n".join(asset(name) for name in styles),
         script="\n".join(asset(name) for name in scripts),

@@ -42,9 +42,9 @@ class Browser:
     def __init__(self, address: str, session: str) -> None:
         self._base = f"{address}/session/{session}"
 
-    def open(self, path: Path) -> None:
-        """Open a file and wait until it is loaded."""
-        _post(f"{self._base}/url", {"url": path.resolve().as_uri()})
+    def open(self, page: Path | str) -> None:
+        """Open a file or an address and wait until it is loaded."""
+        _post(f"{self._base}/url", {"url": page if isinstance(page, str) else page.resolve().as_uri()})
 
     def run(self, script: str, *arguments: Any) -> Any:
         """Run a function's body in the page; what it returns."""

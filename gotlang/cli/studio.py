@@ -1,0 +1,46 @@
+"""`gotc studio`: the runs, rows and studies of a folder in a browser, on this machine alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from gotlang.cli import options as opt
+from gotlang.cli.output import complain, say
+from gotlang.errors import UsageError
+
+
+@click.command("studio")
+@click.argument("folder", default=".")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; 0: a free one."
+)
+@opt.flag("--no-browser", "Print the address, and open no browser.")
+def studio_command(folder: str, port: int, no_browser: bool) -> int:
+    """Look through what was run in FOLDER, in a browser: runs as they grow, rows, studies.
+
+    It listens on this machine alone, and lets in who has the address that it prints. Runs that are started
+    from a page follow the rules of `gotc run`: keys, trust, limits. Ctrl-C ends it.
+    """
+    try:
+        from gotlang.studio.site import Server, Studio
+    except ImportError:
+        raise UsageError("the studio is not installed", help="pip install 'gotlang[studio]'") from None
+    path = Path(folder).resolve()
+    if not path.is_dir():
+        raise UsageError(f"there is no folder {folder}")
+    os.chdir(path)  # the folder's settings are those of the studio
+    server = Server(Studio(path), port)
+    say(server.address)
+    sys.stdout.flush()
+    complain("Ctrl-C ends it")
+    if not no_browser:
+        webbrowser.open(server.address)
+    with suppress(KeyboardInterrupt):
+        server.run()
+    return 0

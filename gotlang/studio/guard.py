@@ -1,0 +1,113 @@
+"""What stands before every request: who asks, for which host, from which page, and what a page may load.
+
+The address that `gotc studio` prints has a random token. It is taken once, as a cookie that scripts cannot
+read and other sites cannot send; the address without it is what the browser keeps. Other names for this
+machine (DNS rebinding) are refused by `Host`, other pages by `Origin`, whatever cookies they have.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from http.cookies import SimpleCookie
+from typing import Final, final
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Nothing inline runs, and nothing is loaded from elsewhere."""
+HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+MOST_BYTES: Final = 4_000_000
+"""The longest body of a request."""
+READS: Final = ("GET", "HEAD")
+
+
+@final
+@dataclass(frozen=True)
+class Guard:
+    """The application `app` for whoever has `token`, on a port of this machine."""
+
+    app: ASGIApp
+    token: str
+    port: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            return await self.app(scope, receive, send)
+        if scope["type"] != "http":
+            return None
+
+        async def safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        answer = self._refused(scope) or self.app
+        return await answer(scope, receive, safely)
+
+    def _refused(self, scope: Scope) -> Response | None:
+        """The response to what does not reach the application; None for what does."""
+        headers = Headers(scope=scope)
+        hosts = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
+        if headers.get("host") not in hosts:
+            return _refusal("this host is not served", 421)
+        reads = scope["method"] in READS
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
+        if given is not None and reads:
+            return self._entered(scope, given[-1])
+        if not self._knows(_cookies(headers).get(self.cookie, "")):
+            return _refusal("open the address that `gotc studio` printed: it has the token", 403)
+        if reads:
+            return None
+        if headers.get("origin") not in {f"http://{host}" for host in hosts}:
+            return _refusal("only pages of the studio may do this", 403)
+        if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return _refusal("the body must be application/json", 415)
+        length = headers.get("content-length", "")
+        if not length.isdecimal():
+            return _refusal("the length of the body is missing", 411)
+        return None if int(length) <= MOST_BYTES else _refusal("the body is too long", 413)
+
+    @property
+    def cookie(self) -> str:
+        """Its name: cookies do not tell ports apart."""
+        return f"gotc_studio_{self.port}"
+
+    def _entered(self, scope: Scope, given: str) -> Response:
+        if not self._knows(given):
+            return _refusal("this token is not that of this studio", 403)
+        # `//` would lead to another host.
+        response = RedirectResponse("/" + scope["path"].lstrip("/\\"), 303)
+        response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict", path="/")
+        return response
+
+    def _knows(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+
+def _cookies(headers: Headers) -> dict[str, str]:
+    try:
+        found = SimpleCookie(headers.get("cookie", ""))
+    except ValueError:
+        return {}
+    return {name: morsel.value for name, morsel in found.items()}
+
+
+def _refusal(why: str, status: int) -> Response:
+    return PlainTextResponse(why + "\n", status)

@@ -1,0 +1,62 @@
+"""Pages as responses: the templates, styles and scripts of `gotlang.report`, by their addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from gotlang.errors import CompileError, GotError
+from gotlang.records import to_json
+from gotlang.report.page import Served, page
+
+STYLES: Final = ("colors.css", "page.css", "report.css", "studio.css")
+SCRIPTS: Final = ("page.js", "served.js")
+"""What every page has; `served.js` asks the server for data, and tells what it refuses."""
+
+
+@final
+@dataclass(frozen=True)
+class View:
+    """A page: its template in `gotlang/report/assets`, and the styles and scripts that it adds there."""
+
+    template: str
+    styles: Sequence[str] = ()
+    scripts: Sequence[str] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def response(self, request: Request, title: str, data: Any, **values: Any) -> Response:
+        """The page with `data` for its scripts (as `doc` there), and `values` for its template."""
+        links = request.app.state.links
+        here = next((link for _, link in links if link == request.url.path), None)
+        return HTMLResponse(
+            page(
+                self.template,
+                data,
+                styles=(*STYLES, *self.styles),
+                scripts=(*SCRIPTS, *self.scripts),
+                served=Served(tuple(links), here),
+                title=title,
+                **self.values,
+                **values,
+            )
+        )
+
+
+def as_json(content: Any, status: int = 200) -> Response:
+    """A JSON document."""
+    return Response(to_json(content), status, media_type="application/json")
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """A GotError as a response: JSON for scripts, a page for people."""
+    assert isinstance(error, GotError)
+    found = {"error": str(error) if isinstance(error, CompileError) else error.message, "help": error.help}
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        shown = View("refused.html").response(request, "Not found", {}, **found)
+        shown.status_code = 404
+        return shown
+    return JSONResponse(found, 400)

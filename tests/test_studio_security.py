@@ -1,0 +1,143 @@
+"""`gotc studio` lets in who has its address, from its own pages, to its own folder; over real HTTP."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.gotc import VOTE, VOTE_SIM, gotc
+from support.studio import Running, studio
+
+SECRET = "the secret of a neighbour"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run, beside one with a secret."""
+    folder = tmp_path_factory.mktemp("studio") / "project"
+    folder.mkdir()
+    (folder.parent / "secret.got").write_text(f'prompt x() -> str:\n    "{SECRET}"\n')
+    (folder.parent / "secret.json").write_text(f'"{SECRET}"')
+    (folder / "vote.got").write_text(VOTE)
+    (folder / "vote_sim.py").write_text(VOTE_SIM)
+    assert (
+        gotc("run", "vote.got", "--input", "question=how many", cwd=folder, GOTC_ALLOW_PYTHON="1").returncode
+        == 0
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[Running]:
+    with studio(folder) as found:
+        yield found
+
+
+def test_the_token_of_the_address_becomes_a_cookie_that_scripts_and_other_sites_lack(served: Running) -> None:
+    entered = served.send("GET", f"/?token={served.token}")
+    assert (entered.status, entered.headers["location"]) == (303, "/")
+    cookie = entered.headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie
+    name, _, value = entered.headers["set-cookie"].partition(";")[0].partition("=")
+    assert served.send("GET", "/", {"Cookie": f"{name}={value}"}).status == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/assets/page.js", "/nowhere", "//example.org/", "/?token=", "/?token=wrong"]
+)
+def test_without_the_token_nothing_is_told(served: Running, path: str) -> None:
+    for headers in ({}, {"Cookie": f"gotc_studio_{served.port}=wrong"}, {"Cookie": "a=b; ;=;"}):
+        answer = served.send("GET", path, headers)
+        assert answer.status == 403 and len(answer.body) < 200
+
+
+def test_the_token_leads_to_no_other_host(served: Running) -> None:
+    for path in ("//example.org/x", "/\\example.org/x", "///example.org", "/%5Cexample.org"):
+        answer = served.send("GET", f"{path}?token={served.token}")
+        assert answer.status == 303
+        place = answer.headers["location"]
+        assert place.startswith("/") and not place.startswith(("//", "/\\", "/%5C")), place
+
+
+@pytest.mark.parametrize(
+    "host", ["example.org", "example.org:{port}", "127.0.0.1", "127.0.0.1.example.org:{port}", ""]
+)
+def test_another_name_of_this_machine_is_refused(served: Running, host: str) -> None:
+    """A page whose name was made to lead here (DNS rebinding) sends its own name."""
+    sent = {**served.cookie, "Host": host.format(port=served.port)}
+    assert served.send("GET", "/", sent).status in (400, 421)
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://example.org", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}", None]
+)
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_what_changes_something_comes_from_a_page_of_the_studio(
+    served: Running, method: str, origin: str | None
+) -> None:
+    sent = {**served.cookie, "Content-Type": "application/json"}
+    if origin is not None:
+        sent["Origin"] = origin.format(port=served.port)
+    assert served.send(method, "/start", sent, b"{}").status == 403
+
+
+def test_a_form_of_another_page_is_no_request_of_the_studio(served: Running) -> None:
+    own = {**served.cookie, "Origin": served.origin}
+    assert served.send("POST", "/start", {**own, "Content-Type": "text/plain"}, b"{}").status == 415
+    assert served.send(
+        "POST", "/start", {**own, "Content-Type": "application/json", "Transfer-Encoding": "chunked"}, None
+    ).status in (400, 411)
+    long = {**own, "Content-Type": "application/json", "Content-Length": "999999999"}
+    assert served.send("POST", "/start", long, b"{}").status == 413
+
+
+def test_a_page_may_load_nothing_else_and_run_nothing_inline(served: Running) -> None:
+    for path in ("/", "/assets/page.js", "/nowhere"):
+        headers = served.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "script-src 'self';" in policy and "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-store"
+    assert "frame-ancestors 'none'" in policy
+
+
+OUTSIDE = (
+    "../secret.json",
+    "../../secret.json",
+    "..%2fsecret.json",
+    "%2e%2e/secret.json",
+    "%2e%2e%2fsecret.json",
+    "..%5csecret.json",
+    "....//secret.json",
+    "..%252fsecret.json",
+    "/etc/passwd",
+    "%2fetc%2fpasswd",
+    "//etc/passwd",
+    "x%00",
+    "..",
+    ".",
+    "%ff",
+)
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("path", ["/assets/{}"])
+def test_no_path_leads_out_of_the_folder(served: Running, path: str, name: str) -> None:
+    answer = served.get(path.format(name))
+    assert 400 <= answer.status < 500
+    assert SECRET not in answer.text and "root:" not in answer.text
+
+
+def test_only_this_machine_is_listened_to(served: Running) -> None:
+    addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    for address in addresses - {"127.0.0.1"}:
+        with pytest.raises(OSError):
+            socket.create_connection((address, served.port), timeout=2).close()
+
+
+def test_a_port_that_is_taken_and_a_folder_that_is_not_there_are_told(served: Running, folder: Path) -> None:
+    taken = gotc("studio", "--port", served.port, "--no-browser", cwd=folder)
+    assert taken.returncode == 2 and f"--port: cannot listen at {served.port}" in taken.stderr
+    gone = gotc("studio", "nowhere", cwd=folder)
+    assert gone.returncode == 2 and "there is no folder nowhere" in gone.stderr
