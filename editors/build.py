@@ -1,0 +1,129 @@
+"""Writes what the editors' files say of the language's words, from the grammar and the operations.
+
+    python editors/build.py
+
+A word is a keyword where the grammar accepts it. Which words begin a declaration, a statement, a part of a
+prompt or a clause of a study is read off the grammar's rules; nothing else lists them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from textwrap import wrap
+
+ROOT = Path(__file__).resolve().parents[1]
+CONSTANTS = ("true", "false", "none")
+ABOUT = {
+    "KEYWORDS": "Every word that is a keyword somewhere.",
+    "RESERVED": "Keywords wherever a name may be read, but not as a field or an argument.",
+    "CONSTANTS": "Values that are words.",
+    "DECLARATIONS": "The first word of a declaration.",
+    "SEARCH_PARTS": "The first word of a part of a `search`.",
+    "PROMPT_PARTS": "The first word of a part of a prompt.",
+    "PARSERS": "Words after `parse`.",
+    "CLAUSES": "The first word of a clause of a study.",
+    "IMPORTED": "Words after `import`.",
+    "DIRECTIONS": "Words after the arrow of a score or a metric.",
+    "BLOCKS": "Patterns of the blocks whose word is a name elsewhere.",
+    "OPERATIONS": "The operations and blocks that are written as calls.",
+    "BUILTINS": "Functions of the language.",
+}
+
+
+def words() -> dict[str, tuple[str, ...]]:
+    """The words of the language by their use."""
+    from gotlang.operations import BLOCKS, OPERATIONS
+    from gotlang.scope import THOUGHT_FUNCTIONS
+    from gotlang.semantics.builtins import BUILTINS
+    from gotlang.syntax.typos import RESERVED
+
+    grammar = _Grammar()
+    first, among = grammar.first, grammar.among
+    return {
+        "KEYWORDS": _sorted(grammar.keywords),
+        "RESERVED": _sorted(RESERVED - set(CONSTANTS)),
+        "CONSTANTS": CONSTANTS,
+        "DECLARATIONS": _sorted(first("_declaration")),
+        "SEARCH_PARTS": _sorted(first("_search_part")),
+        "PROMPT_PARTS": _sorted(first("_prompt_part")),
+        "PARSERS": _sorted(among("parse_tag", "parse_json", "parse_lines", "parse_after") - RESERVED),
+        "CLAUSES": _sorted(first("_study_line")),
+        "IMPORTED": _sorted(among("import_python", "import_mcp", "import_corpus") - {"import"}),
+        "DIRECTIONS": tuple(grammar.words["DIRECTION"]),
+        "BLOCKS": tuple(grammar.patterns[name] for name in ("SEARCH", "FIRST", "RACE")),
+        "OPERATIONS": tuple(name for name in (*OPERATIONS, *BLOCKS) if name[0].isupper()),
+        "BUILTINS": _sorted({*BUILTINS, *THOUGHT_FUNCTIONS}),
+    }
+
+
+def module() -> str:
+    """The text of gotlang/highlighting/words.py."""
+    lines = ['"""The words of the language by their use. Made by `python editors/build.py`."""\n']
+    for name, found in words().items():
+        rows = wrap(" ".join(f"{json.dumps(word)}," for word in found), 100) if name != "BLOCKS" else []
+        rows = rows or [f"{json.dumps(pattern)}," for pattern in found]
+        lines.append("\n".join([f"{name} = (", *(f"    {row}" for row in rows), ")  # fmt: skip"]))
+        lines.append(f'"""{ABOUT[name]}"""')
+    return "\n".join(lines) + "\n"
+
+
+def files() -> dict[Path, str]:
+    """Every file that is made from the grammar, and its text."""
+    return {ROOT / "gotlang" / "highlighting" / "words.py": module()}
+
+
+class _Grammar:
+    """The grammar's rules, and which words they begin with and contain."""
+
+    def __init__(self) -> None:
+        from gotlang.syntax.grammar import build_parser
+
+        parser = build_parser()
+        self.patterns = {str(t.name): str(t.pattern.value) for t in parser.terminals}
+        self.words: dict[str, list[str]] = {}
+        for terminal in parser.terminals:
+            found = re.fullmatch(r"\(?(\w+(?:\|\w+)*)\)?(?:\\b)?", terminal.pattern.value)
+            if found and found[1].islower():
+                self.words[terminal.name] = found[1].split("|")
+        self.words |= {name: [name.lower()] for name in ("SEARCH", "FIRST", "RACE")}
+        self.keywords = {word for found in self.words.values() for word in found}
+        self._rules: dict[str, list[list[str]]] = {}
+        for rule in parser.rules:
+            self._rules.setdefault(rule.origin.name, []).append([str(s.name) for s in rule.expansion])
+
+    def first(self, start: str) -> set[str]:
+        """The words with which a text of a rule may begin."""
+        seen, waiting, found = {start}, [start], set[str]()
+        while waiting:
+            for expansion in self._rules[waiting.pop()]:
+                for symbol in expansion[:1]:
+                    found.update(self.words.get(symbol, ()))
+                    if symbol in self._rules and symbol not in seen:
+                        seen.add(symbol)
+                        waiting.append(symbol)
+        return found
+
+    def among(self, *rules: str) -> set[str]:
+        """The words of some rules themselves, and of the rules that are only a word."""
+        found = set[str]()
+        for symbol in {s for rule in rules for expansion in self._rules[rule] for s in expansion}:
+            found.update(self.words.get(symbol, ()))
+            for expansion in self._rules.get(symbol, []):
+                if len(expansion) == 1:
+                    found.update(self.words.get(expansion[0], ()))
+        return found
+
+
+def _sorted(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(found))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    for path, text in files().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
