@@ -1,11 +1,17 @@
-"""Programs in installed packages: `std`, which comes with this one, and those that pip installed. Nothing of
-a package's Python runs: its folder is found by the metadata of the installation."""
+"""Programs in installed packages: `std`, which comes with this one, and those that pip installed; and what to
+install for a feature that needs more. Nothing of a package's Python runs: its folder is found by the metadata
+of the installation."""
 
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
 STANDARD = Path(__file__).parent / "std"
+
+
+def pip_install(*extras: str) -> str:
+    """The command that installs extras of this package: `pip install 'gotlang[tune]'`."""
+    return f"pip install 'gotlang[{','.join(extras)}]'"
 
 
 def source_name(module: str) -> str:

@@ -46,7 +46,7 @@ def test_every_command_runs(name: str, count: int, folder: Path) -> None:
         real = {"OPENAI_API_KEY": "a-key", "OPENAI_BASE_URL": server.url, "GOTC_RUN_PRICES": "prices.json"}
         commands = [c for line in "".join(blocks("sh", page)).splitlines() for c in line.split(" && ")]
         for line in commands:
-            # Making the environment is the wheel's test (test_house.py), and CI itself.
+            # Making the environment is the wheel's test (test_release.py), and CI itself.
             program, *words = shlex.split(line)
             if not program.endswith("gotc"):
                 assert line.startswith(
@@ -72,6 +72,8 @@ RUN = {
     "docs/providers.md": {"sh"},
     "docs/streaming.md": {"sh"},  # tests/cli/test_stream.py
     "docs/scale.md": {"sh"},
+    "docs/install.md": {"sh"},  # test_release.py, and benchmarks/install.py
+    "docs/release.md": {"sh"},  # test_release.py
     "docs/studies.md": {"sh"},
     **{f"docs/schemes/{page.name}": {"sh"} for page in (ROOT / "docs" / "schemes").glob("*.md")},
 }

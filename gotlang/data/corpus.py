@@ -4,7 +4,7 @@ In a file each line is an object with a `text` (or a list of texts, which are jo
 a folder each `.txt` and `.md` file, at any depth, is a document, whose title is its path in the folder
 without the ending; hidden files and folders, empty files and files of other kinds are left out. Text is
 UTF-8. The ranking is that of bm25s (Lucene's formula, k1 1.5, b 0.75), which needs the extra
-`gotlang[retrieval]`. The index of a large file is saved next to it, as `NAME.bm25`, and rebuilt when the file
+`retrieval`. The index of a large file is saved next to it, as `NAME.bm25`, and rebuilt when the file
 changes.
 """
 
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from gotlang.errors import UsageError
+from gotlang.packages import pip_install
 from gotlang.semantics.builtins import words_of
 
 Search = Callable[[str, int], list[str]]
@@ -43,9 +44,7 @@ def open_corpus(path: str | Path) -> Search:
     try:
         import bm25s
     except ImportError:
-        raise UsageError(
-            f"searching {path.name} needs bm25s", help="pip install 'gotlang[retrieval]'"
-        ) from None
+        raise UsageError(f"searching {path.name} needs bm25s", help=pip_install("retrieval")) from None
     try:
         state = path.stat()
     except OSError as error:

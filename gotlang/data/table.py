@@ -1,6 +1,6 @@
 """Data files as tables: `.csv`, `.jsonl` and `.ndjson`, `.json` and `.parquet`.
 
-A `.json` file is a list of objects or an object of lists; parquet needs the extra `gotlang[parquet]`. Text is
+A `.json` file is a list of objects or an object of lists; parquet needs the extra `parquet`. Text is
 UTF-8. Errors in a file are UsageErrors with its name and the line or row. Of a large file, unless it is
 `.json`, only the places of its rows are kept, and each row is read when it is asked for.
 """
@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, Final, Protocol, final, overload
 from gotlang.answers.literals import strict
 from gotlang.errors import UsageError
 from gotlang.files import not_found
+from gotlang.packages import pip_install
 
 FORMATS: Final = (".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 KEPT_BYTES: Final = 16 * 2**20
@@ -298,9 +299,7 @@ def _parquet(path: Path) -> Table:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise UsageError(
-            f"{path}: parquet files need pyarrow", help="pip install 'gotlang[parquet]'"
-        ) from None
+        raise UsageError(f"{path}: parquet files need pyarrow", help=pip_install("parquet")) from None
     rows = _ParquetRows(path, pyarrow)
     if not rows:
         raise UsageError(f"{path} has no rows")

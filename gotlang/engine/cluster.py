@@ -32,6 +32,7 @@ from gotlang.evaluate.rows import Row
 from gotlang.ir.program import MetricFunction, Scheme
 from gotlang.metric import Metric
 from gotlang.options import Options
+from gotlang.packages import pip_install
 from gotlang.program import CheckedProgram
 from gotlang.runtime.python import refused
 from gotlang.runtime.run import Runner
@@ -83,9 +84,8 @@ def _connected(address: str | None) -> tuple[Any, bool]:
     try:
         import ray
     except ImportError:
-        raise UsageError(
-            "the engine `ray` needs Ray, which is not installed", help='pip install "gotlang[ray]"'
-        ) from None
+        words = "the engine `ray` needs Ray, which is not installed"
+        raise UsageError(words, help=pip_install("ray")) from None
     if ray.is_initialized():
         return ray, False
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, final
 from gotlang.errors import GotError, UsageError
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import NoResponse, Response
-from gotlang.models.sdk import client_of
+from gotlang.models.sdk import client_of, require_sdk
 from gotlang.models.wire import MAX_BODY
 from gotlang.records import InvalidRecord, escaped, from_json, to_json
 from gotlang.writing import replace_file
@@ -164,6 +164,7 @@ class BatchWire:
         gather_s: float = GATHER_S,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        require_sdk("a provider's batch interface (`--batch`)")
         self._endpoint = endpoint
         self._pending = pending
         self._gather_s = gather_s

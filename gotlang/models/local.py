@@ -36,6 +36,7 @@ from gotlang.models.embeddings import OpenAIEmbeddings
 from gotlang.models.endpoint import NO_KEY, OPENAI, Endpoint
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.prices import price_of
+from gotlang.packages import pip_install
 
 FREE = Price(0.0, 0.0, source="runs on this machine")
 LISTENING = "listening "
@@ -79,7 +80,7 @@ class LocalModel(Model):
         """
         weights = find_weights(name)
         if importlib.util.find_spec("xllamacpp") is None:
-            raise UsageError(f"`local:{name}` needs an extra", help='pip install "gotlang[local]"')
+            raise UsageError(f"`local:{name}` needs an extra", help=pip_install("local"))
         # The threads of one request wait for each other at every step: on a busy machine, one that is not
         # running delays all.
         cores = os.cpu_count() or 1

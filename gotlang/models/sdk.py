@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang import keys
+from gotlang.errors import UsageError
 from gotlang.models.capabilities import CONTINUING
 from gotlang.models.endpoint import ACCOUNT, Endpoint, account_headers
 from gotlang.models.failures import NoResponse, Response
@@ -21,9 +23,16 @@ from gotlang.models.wire import (
     text_of,
     too_long,
 )
+from gotlang.packages import pip_install
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, Timeout
+
+
+def require_sdk(feature: str) -> None:
+    """Raise UsageError if a feature needs the SDK, which is not installed."""
+    if find_spec("openai") is None:
+        raise UsageError(f"{feature} needs OpenAI's SDK", help=pip_install("openai"))
 
 
 @final
@@ -32,6 +41,7 @@ class SdkWire:
     request is counted by the caller."""
 
     def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
+        require_sdk("`openai-sdk:NAME`")
         self._endpoint = endpoint
         self._timeout_s = timeout_s
         self._client: AsyncOpenAI | None = None

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from gotlang.cache.base import StoredSample
 from gotlang.errors import UsageError
+from gotlang.packages import pip_install
 from gotlang.records import to_json
 from gotlang.runtime.graph import path_text
 from gotlang.runtime.plain import source
@@ -126,9 +127,7 @@ class Telemetry:
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
             from opentelemetry.trace import set_span_in_context
         except ImportError:
-            raise UsageError(
-                "--otel: OpenTelemetry is not installed", help="pip install 'gotlang[otel]'"
-            ) from None
+            raise UsageError("--otel: OpenTelemetry is not installed", help=pip_install("otel")) from None
         # Its complaints about a collector that does not respond are reported once, by `broken`.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         service = os.environ.get("OTEL_SERVICE_NAME", "gotc")

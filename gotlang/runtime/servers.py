@@ -18,6 +18,7 @@ from typing import Any, final
 from gotlang.answers.calls import Tool
 from gotlang.errors import EvaluationError, UsageError
 from gotlang.ir.program import PythonImport
+from gotlang.packages import pip_install
 from gotlang.types import DYNAMIC
 
 START_S = 60.0
@@ -74,10 +75,8 @@ class Servers:
         try:
             from mcp import Client, StdioServerParameters, stdio_client
         except ImportError:
-            help = "pip install 'gotlang[mcp]'"
-            raise UsageError(
-                f"MCP server {one.path}: the package `mcp` is not installed", help=help
-            ) from None
+            absent = f"MCP server {one.path}: the package `mcp` is not installed"
+            raise UsageError(absent, help=pip_install("mcp")) from None
         at: Any = one.path
         if "://" not in one.path:
             command, *words = shlex.split(one.path)

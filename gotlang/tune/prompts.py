@@ -25,6 +25,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TextIO, final
@@ -37,6 +38,7 @@ from gotlang.evaluate.rows import Row
 from gotlang.ir.program import Program as IR
 from gotlang.ir.program import Prompt
 from gotlang.options import Options
+from gotlang.packages import pip_install
 from gotlang.program import CheckedProgram
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.result import Result
@@ -54,16 +56,21 @@ from gotlang.writing import replace_file
 ANSWER = "answer"
 
 
+def require_dspy() -> None:
+    """Raise UsageError if DSPy is not installed."""
+    if find_spec("dspy") is None:
+        raise UsageError("prompt optimizers need DSPy", help=pip_install("prompts"))
+
+
 def load_dspy() -> Any:
     """DSPy, without a cache of its own and without fetching its price list. Raises UsageError if it is not
     installed."""
+    require_dspy()
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "true")
     # Otherwise LiteLLM takes the environment, such as OPENAI_BASE_URL, from a project's file `.env`.
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
-    try:
-        import dspy
-    except ImportError:
-        raise UsageError("prompt optimizers need DSPy", help="pip install 'gotlang[tune]'") from None
+    import dspy
+
     for name in ("dspy", "LiteLLM", "gepa", "optuna"):
         logging.getLogger(name).setLevel(logging.ERROR)
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)

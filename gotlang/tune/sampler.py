@@ -8,7 +8,7 @@ calibrated on the untuned program.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
+from importlib.util import find_spec
 from statistics import fmean
 from typing import Any, final
 
@@ -26,14 +26,15 @@ from gotlang.tune.trials import TrialResult, quiet
 SPARE = 0.8
 """A point is refused if even this share of its estimate violates a bound."""
 ESTIMATED = frozenset({"cost", "calls"})
-_SAMPLERS: dict[str, tuple[str, str, dict[str, tuple[str, int]]]] = {
-    "tpe": ("TPESampler", "optuna", {"n_startup_trials": ("startup", 10)}),
-    "gp": ("GPSampler", "torch", {"n_startup_trials": ("startup", 10)}),
-    "cmaes": ("CmaEsSampler", "cmaes", {"n_startup_trials": ("startup", 1)}),
-    "nsga2": ("NSGAIISampler", "optuna", {"population_size": ("population", 20)}),
-    "random": ("RandomSampler", "optuna", {}),
+_SAMPLERS: dict[str, tuple[str, tuple[str, ...], dict[str, tuple[str, int]]]] = {
+    "tpe": ("TPESampler", (), {"n_startup_trials": ("startup", 10)}),
+    "gp": ("GPSampler", ("torch", "scipy"), {"n_startup_trials": ("startup", 10)}),
+    "cmaes": ("CmaEsSampler", ("cmaes",), {"n_startup_trials": ("startup", 1)}),
+    "nsga2": ("NSGAIISampler", (), {"population_size": ("population", 20)}),
+    "random": ("RandomSampler", (), {}),
 }
-"""Samplers by name: the class, the package it needs, and its arguments with ours and their defaults."""
+"""Samplers by name: the class, the packages it needs beside Optuna, and its arguments with ours and their
+defaults."""
 
 
 @final
@@ -94,13 +95,10 @@ class Proposals:
 def _sampler(optuna: Any, method: Method, seed: int) -> Any:
     given, samplers = dict(method.arguments), optuna.samplers
     seed = given.get("seed", seed) % SEEDS
-    kind, package, arguments = _SAMPLERS[method.name]
-    try:
-        import_module(package)
-    except ImportError as error:
-        raise UsageError(
-            f"the sampler `{method.name}` needs {error.name}", help=f"pip install {error.name}"
-        ) from None
+    kind, packages, arguments = _SAMPLERS[method.name]
+    if missing := [package for package in packages if find_spec(package) is None]:
+        words = f"the sampler `{method.name}` needs {' and '.join(missing)}"
+        raise UsageError(words, help=f"pip install {' '.join(missing)}")
     settings = {of_optuna: given.get(name, default) for of_optuna, (name, default) in arguments.items()}
     if method.name == "tpe":
         settings |= {"multivariate": True, "group": True, "constant_liar": True}

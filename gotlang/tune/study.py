@@ -29,6 +29,7 @@ from gotlang.evaluate.evaluation import Engine
 from gotlang.evaluate.rows import as_table
 from gotlang.models.prices import dollars
 from gotlang.options import Options
+from gotlang.packages import pip_install
 from gotlang.runtime.estimating import Sizes
 from gotlang.runtime.sampler.shared import ROLE
 from gotlang.semantics.varying import SCHEME
@@ -48,7 +49,7 @@ from gotlang.tune.judge import (
 from gotlang.tune.outcome import ROLES, UNFINISHED, StudyResult, written
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import Measured, PointRunner, mean
-from gotlang.tune.prompts import SHARE, propose
+from gotlang.tune.prompts import SHARE, propose, require_dspy
 from gotlang.tune.sampler import CostModel
 from gotlang.tune.search import Search, StudyProgress, behind, beside, best_of, front, merged
 from gotlang.tune.space import space_of, with_texts
@@ -132,7 +133,9 @@ async def run_study(
     measured, and CacheLost if the cache or the storage of trials is lost.
     """
     if find_spec("optuna") is None:
-        raise UsageError("studies need Optuna", help="pip install 'gotlang[tune]'")
+        raise UsageError("studies need Optuna", help=pip_install("tune"))
+    if plan.searches and picked is None:
+        require_dspy()
     from optuna.exceptions import StorageInternalError
 
     options = _options(plan, options or Options())
