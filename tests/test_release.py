@@ -167,6 +167,8 @@ def test_the_base_runs_a_program(base: Path, tmp_path: Path) -> None:
         (("eval", "vote.got", "--data", "q.parquet"), "parquet"),
         (("eval", "vote.got", "--data", "q.csv", "--engine", "ray"), "ray"),
         (("tune", "study.got"), "tune"),
+        (("lsp",), "lsp"),
+        (("studio",), "studio"),
     ],
 )
 def test_the_base_says_which_extra_a_feature_needs(

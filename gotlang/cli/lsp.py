@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import click
 
 from gotlang.errors import UsageError
+from gotlang.packages import pip_install
 
 
 @click.command("lsp")
@@ -18,7 +19,7 @@ def lsp_command(stdio: bool) -> int:
     It runs no Python of a program. It ends when the editor says so, or closes stdin.
     """
     if find_spec("pygls") is None:
-        raise UsageError("the language server needs pygls", help='pip install "gotlang[lsp]"')
+        raise UsageError("the language server needs pygls", help=pip_install("lsp"))
     from gotlang.lsp.server import server
 
     server().start_io()

@@ -1,1 +1,1 @@
-"""The language server: the protocol's messages to `gotlang.editing` and back. The extra is `gotlang[lsp]`."""
+"""The language server: the protocol's messages to `gotlang.editing` and back. The extra is `lsp`."""
