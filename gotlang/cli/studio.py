@@ -13,6 +13,7 @@ import click
 from gotlang.cli import options as opt
 from gotlang.cli.output import complain, say
 from gotlang.errors import UsageError
+from gotlang.packages import pip_install
 
 
 @click.command("studio")
@@ -30,7 +31,7 @@ def studio_command(folder: str, port: int, no_browser: bool) -> int:
     try:
         from gotlang.studio.site import Server, Studio
     except ImportError:
-        raise UsageError("the studio is not installed", help="pip install 'gotlang[studio]'") from None
+        raise UsageError("the studio is not installed", help=pip_install("studio")) from None
     path = Path(folder).resolve()
     if not path.is_dir():
         raise UsageError(f"there is no folder {folder}")
