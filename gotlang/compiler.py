@@ -155,7 +155,8 @@ def compile_source(
     filled = tuple(with_files(module, read, sources, report) for module in modules)
     linked, shown = link(filled, imported, report)
     inlined = inline(linked, report)
-    whole = without_unused(inlined.modules)
+    types = [each.type for some in inlined.ascribed.values() for each in some]
+    whole = without_unused(inlined.modules, types)
     shown = {**shown, **inlined.shown}
     diagnostics += [_as_written(d, shown) for d in report.diagnostics]
     broken = broken or any(d.severity == "error" for d in report.diagnostics)

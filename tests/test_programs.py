@@ -80,6 +80,21 @@ def test_sorting_as_framework_of_thoughts_has_it() -> None:
     assert [(one.calls, one.path) for one in found] == [(100, 5), (98, 7), (112, 6), (110, 7)]
 
 
+OVER_STD = {
+    *("agent", "reflexion", "self_refine", "chain_of_verification", "debate", "mixture_of_agents", "rap"),
+    *("lats", "rstar", "beam_search", "frugalgpt", "self_certainty", "deepconf", "buffer_of_thoughts"),
+    "invoices",
+}
+PLAIN = {"s1", "folder_agent", "tutor"}
+"""Newer programs that are one prompt in a loop, which the standard library would not make shorter."""
+
+
+@pytest.mark.parametrize("name", sorted(OVER_STD | PLAIN))
+def test_most_newer_programs_are_over_the_standard_library_and_all_are_short(name: str) -> None:
+    assert ("\nfrom std." in (PROGRAMS / f"{name}.got").read_text()) == (name in OVER_STD)
+    assert code_lines(name) <= 40
+
+
 def test_every_program_with_a_scheme_has_its_row() -> None:
     others = {"folder_agent", "invoices", "small_model", "tutor"}  # no schemes of the papers
     named = {row.program for row in ROWS} | others

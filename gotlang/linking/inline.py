@@ -20,6 +20,7 @@ from gotlang.diagnostics import Label, Report, nearest
 from gotlang.linking.modules import BETWEEN, plain
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import free_names, looks_at_pool
+from gotlang.operations.search import strategy_words
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -110,6 +111,7 @@ class _Inliner:
         others = n.ImportGot | n.ImportPython | n.Simulate | n.Test
         self.declared = {str(d.name.text) for d in declared if not isinstance(d, others)}
         self.words |= self.declared
+        self.strategies = frozenset[tuple[str, int]]().union(*map(strategy_words, declared))
         for table in (self.operations, self.functions, self.open):
             for d in table.values():
                 self._definition(d)
@@ -159,6 +161,9 @@ class _Inliner:
         elif isinstance(d, n.Metric | n.Prompt | n.Param | n.Test):
             d = self._calls(d)
         return d
+
+    def _is_strategy(self, span: Span) -> bool:
+        return (span.source, span.start) in self.strategies
 
     def _limit(self, span: Span) -> bool:
         self.uses += 1
@@ -272,11 +277,11 @@ class _Inliner:
         """A node with the calls of functions and of open schemes in it put in."""
 
         def change(part: e.Node) -> e.Node:
-            if isinstance(part, e.Call) and part.function.text in self.functions:
+            if not isinstance(part, e.Call) or self._is_strategy(part.function.span):
+                return part
+            if part.function.text in self.functions:
                 return self._function(part, inside)
-            if isinstance(part, e.Call) and part.function.text in self.open:
-                return self._instance(part)
-            return part
+            return self._instance(part) if part.function.text in self.open else part
 
         return mapped(node, change, self._moved)
 
@@ -464,6 +469,8 @@ class _Inliner:
 
         def change(part: e.Node) -> e.Node:
             match part:
+                case e.Reference(span=span) if self._is_strategy(span):
+                    pass
                 case e.Reference(name=name) if name in values:
                     return values[name]
                 case e.Call(function=e.Identifier(text=name)) if name in values:

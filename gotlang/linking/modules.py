@@ -7,7 +7,7 @@ other file has (`merge__tries`), and each file's words for them are replaced by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import final
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.linking.texts import with_partials
+from gotlang.operations.search import strategy_words
 from gotlang.packages import in_package
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
@@ -45,13 +46,13 @@ def plain(name: str) -> str:
     return name.rpartition(BETWEEN)[2] or name
 
 
-def without_unused(modules: tuple[n.Module, ...]) -> tuple[n.Module, ...]:
-    """The modules without what the program does not use of packages."""
+def without_unused(modules: tuple[n.Module, ...], types: Iterable[n.TypeNode]) -> tuple[n.Module, ...]:
+    """The modules without what the program does not use of packages. `types` are used beside it."""
     outside = {m.span.source for m in modules if in_package(m.span.source)}
     if not outside:
         return modules
     known: dict[str, list[n.Declaration]] = {}
-    used: list[n.Declaration] = []
+    used: list[e.Node] = [*types]
     for module in modules:
         for d in module.declarations:
             names = [name.text for name in declared(d)]
@@ -60,8 +61,8 @@ def without_unused(modules: tuple[n.Module, ...]) -> tuple[n.Module, ...]:
             for name in names:
                 known.setdefault(name, []).append(d)
     seen = {id(d) for d in used}
-    for d in used:
-        for node in walk(d):
+    for one in used:
+        for node in walk(one):
             text = getattr(node, "name" if isinstance(node, e.Reference) else "text", None)
             for other in known.get(text, ()) if isinstance(text, str) else ():
                 if id(other) not in seen:
@@ -281,8 +282,15 @@ class _Linker:
                 return member(before, after, module.span)
             return name_of(name) if name in other else view.get(name)
 
+        words = strategy_words(module)
+
         def change(node: e.Node) -> e.Node:
             match node:
+                case e.Reference(span=span) | e.Call(function=e.Identifier(span=span)) if (
+                    span.source,
+                    span.start,
+                ) in words:
+                    return node
                 case e.Reference(name=name) if name in other:
                     return replace(node, name=name_of(name))
                 case e.Field(value=e.Reference(name=before), name=name) if before in aliases:

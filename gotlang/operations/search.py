@@ -21,7 +21,9 @@ from gotlang.operations.stages import Estimating, Remaining, Verifying
 from gotlang.operations.step import GIVEN, Region, Step
 from gotlang.scope import PoolType
 from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_expression
+from gotlang.syntax.walk import walk
 from gotlang.types import BOOL, FLOAT, INT, STR
 
 CLAUSES: dict[str, SettingRule] = {"rollouts": K, "parallel": K, "depth": K}
@@ -53,6 +55,25 @@ def selections(node: e.Expression) -> Iterator[tuple[str, e.Expression | None]]:
             yield name, None
         case _:
             yield "", None
+
+
+def strategy_words(node: e.Node) -> frozenset[tuple[str, int]]:
+    """Where `beam`, `best` and the like are written in a part of a program: there they are no names of it."""
+    pending = [
+        clause.value
+        for search in walk(node)
+        if isinstance(search, n.Search)
+        for clause in search.clauses
+        if clause.name.text == "select"
+    ]
+    found = set[tuple[str, int]]()
+    for choice in pending:
+        match choice:
+            case e.Conditional(then=then, otherwise=otherwise):
+                pending += [then, otherwise]
+            case e.Call(function=word) | (e.Reference() as word):
+                found.add((word.span.source, word.span.start))
+    return frozenset(found)
 
 
 def selected(node: e.Expression) -> tuple[e.Expression, e.Expression]:

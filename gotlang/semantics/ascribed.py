@@ -12,7 +12,7 @@ from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.symbols import Symbols
 from gotlang.semantics.type_declarations import resolve_type
 from gotlang.syntax import expressions as e
-from gotlang.types import Type, accepts, has_error
+from gotlang.types import STR, LiteralType, Type, accepts, has_error
 
 
 @final
@@ -33,4 +33,6 @@ class AscribingChecker(ExpressionChecker):
             if not has_error(found) and not has_error(type_) and not accepts(type_, found):
                 labels = (Label(each.place, "declared here"),)
                 self.report.error("GOT0201", f"{each.what} is {type_}, not {found}", node.span, labels=labels)
+            elif isinstance(found, LiteralType) and (type_ == STR or isinstance(type_, LiteralType)):
+                found = type_  # a definition may compare it with what it was not given this time
         return found
