@@ -81,7 +81,8 @@ class Options:
     the price and within a day; it needs a cache. `functions` are Python functions for the names that the
     program leaves to its host. `answers` are people's, by the names of their questions, and `ask` is called
     with any other `Question` (docs/people.md). `corpora` are paths of other corpora for those that the
-    program imports.
+    program imports. `edits` are texts of messages to ask instead of the program's, by the path of an
+    operation and the key of its request (a run's graph has both): the run goes on differently from there.
     `python` says whether the program's Python runs: None in folders that the user trusts, True and False in
     all or in none. Keys in the environment are hidden from it, but for those named in `python_keys`.
     `prefer` trades calls for time: with `latency`, all samples are requested at once; with `cost`, in
@@ -128,6 +129,7 @@ class Options:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     ask: Answering | None = None
+    edits: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def chosen_model(self) -> str | Model:

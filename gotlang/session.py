@@ -234,6 +234,7 @@ class Session:
                 options.wave,
                 options.timeout or DEFAULT_TIMEOUT_S,
                 options.prefer == "cost",
+                options.edits,
             ),
             budget,
             # No limit holds back what waits for a batch: the more requests wait, the fewer batches there are.

@@ -271,6 +271,9 @@ answer_options = together(
     pair("--answer", "ID=TEXT", "A person's answer to a question of the program, by the question's name."),
     text("--answers", "FILE.json", "Answers from a JSON object, by the names of the questions."),
 )
+edited_option = text(
+    "--edited", "FILE", "Ask prompts of single operations with other texts, as `gotc studio` writes them."
+)
 record_option = text("--record", "FILE", "Record requests and responses, for `--model replay:FILE`.")
 optimizer_options = together(
     choice(
@@ -312,6 +315,11 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
     own |= {"python": python_allowed(chosen), "python_keys": chosen["python_key"]}
     if "corpus" in chosen:
         own["corpora"] = pairs(chosen["corpus"], "--corpus")
+    if chosen.get("edited") is not None:
+        from gotlang.report.edits import read_edits
+
+        edits = read_edits(chosen["edited"])
+        own["edits"] = {(one.operation, one.key): tuple(one.messages) for one in edits}
     for option, name in (("no_retry", "retry"), ("no_batching", "batching")):
         own[name] = not chosen.get(option, False)
     return Options(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -51,7 +52,19 @@ _REASONS = 5
 """Reasons for failures that are shown."""
 _WIDTH = 13
 _UNRECORDED = "the same command again records it; responses in the cache are not paid for again"
-_OUTPUTS = ("trace", "otel", "record", "resume", "json", "quiet", "stream", "partial", "answer", "answers")
+_OUTPUTS = (
+    "trace",
+    "otel",
+    "record",
+    "resume",
+    "as",
+    "json",
+    "quiet",
+    "stream",
+    "partial",
+    "answer",
+    "answers",
+)
 _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 _OF_THE_USER = ("allow_python", "python_key")
 """What only the user can allow, each time: a history may be a stranger's."""
@@ -81,6 +94,8 @@ _OF_THE_USER = ("allow_python", "python_key")
 )
 @opt.answer_options
 @opt.record_option
+@opt.edited_option
+@opt.text("--as", "NAME", "The name of this run in `gotc runs`. [default: a random one]")
 @opt.text("--resume", "RUN", "Repeat a run of `gotc runs` with its inputs and settings.")
 @opt.flag("--stream", "Print responses to stderr while they come, instead of progress.")
 @opt.flag("--partial", "Print the value of a result that is not valid or not complete, too.")
@@ -290,13 +305,17 @@ class _Journal:
         self._record = record
         self._running = False
 
-    def start(self) -> None:
-        """Write that it runs; nothing without a record."""
-        if self._record is None:
-            return
-        with self._reported():
-            self._record = self._history.start(self._record)
-            self._running = True
+    def live(self, name: str) -> Path:
+        """Where a run writes its graph while it runs."""
+        return self._history.live(name)
+
+    def start(self) -> bool:
+        """Write that it runs; whether that is there now. Nothing without a record."""
+        if self._record is not None:
+            with self._reported():
+                self._record = self._history.start(self._record)
+                self._running = True
+        return self._running
 
     def end(self, state: State, progress: Progress, **found: Any) -> None:
         """Write how it ended, the first time; nothing of a run that never started."""
@@ -321,9 +340,11 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
     from gotlang.cli.inputs import model_notice
     from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
     from gotlang.cli.stream import StreamPrinter
+    from gotlang.report.edits import UnusedEdits
+    from gotlang.report.live import LiveGraph
 
     started = time.monotonic()
-    name = os.urandom(4).hex()
+    name = _name(order.chosen["as"])
     quiet, options = order.chosen["quiet"], order.options
     progress = Progress(notice=model_notice(options, order.chosen["model"], quiet=quiet))
     asks, program = RequestLog(), order.program
@@ -332,7 +353,10 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
     with ExitStack() as stack:
         traces = list(_traces(order, name, stack))
         stream = bool(order.chosen["stream"])
-        observers = [progress, asks, *traces, *([StreamPrinter(sys.stderr)] if stream else [])]
+        live = LiveGraph(journal.live(name), order.sources, asks)
+        stack.callback(live.close)
+        edits = UnusedEdits(options.edits)
+        observers = [progress, asks, live, edits, *traces, *([StreamPrinter(sys.stderr)] if stream else [])]
 
         def observe(event: Event) -> None:
             for observer in observers:
@@ -341,7 +365,8 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
         def on_session(session: Session) -> None:
             interrupts.attach(session)
             session.on_unrecorded = on_unrecorded
-            journal.start()
+            if journal.start():
+                live.attach(session)
 
         def lines(outcome: Any) -> Iterator[dict[str, Any]]:
             if outcome is not None:
@@ -374,11 +399,26 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
         except BaseException:
             journal.end("failed", progress, error="an internal error of gotc")
             raise
+    for path in edits.paths:
+        complain(f"an edited prompt was not asked: {path} got another one")
     outcome = result.outcome
     ended: State = "done" if result.status == "complete" else result.status
     state = "interrupted" if outcome.stopped == "interrupted" else ended
     journal.end(state, progress, document=result.to_dict(), graph=lines(outcome))
     return result, time.monotonic() - started
+
+
+def _name(given: str | None) -> str:
+    """The name of a run: as given, or random. Raises UsageError for one that no run can have, or has."""
+    from gotlang.report.history import NAME, History
+
+    if given is None:
+        return os.urandom(4).hex()
+    if re.fullmatch(NAME, given) is None or given == "last":
+        raise UsageError(f"--as: no run can be called `{given}`", help="use letters, digits, `-` and `_`")
+    if (History().folder / f"{given}.json").exists():
+        raise UsageError(f"--as: there is a run `{given}` already", help="choose another name")
+    return given
 
 
 def _traces(order: Order, name: str, stack: ExitStack) -> Iterator[Any]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, final
+from typing import Annotated, Any, Final, Literal, Self, final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -26,7 +27,9 @@ State = Literal["running", "done", "invalid", "partial", "interrupted", "failed"
 written, only found)."""
 
 
-_Name = Annotated[str, Meta(pattern=r"^[\w-]{1,64}\Z")]
+NAME: Final = r"^[\w-]{1,64}\Z"
+"""The names that runs can have, as a pattern."""
+_Name = Annotated[str, Meta(pattern=NAME)]
 _Moment = Annotated[float, Meta(ge=0, le=253_402_300_799)]
 """A Unix time until the year 9999."""
 _Number = Annotated[int, Meta(ge=0, le=2**31)]
@@ -97,6 +100,8 @@ class _OperationLine(Struct, frozen=True):
     within: str = ""
     file: str | UnsetType = UNSET
     line: _Number | UnsetType = UNSET
+    began: Seconds | UnsetType = UNSET
+    ended: Seconds | UnsetType = UNSET
     asked: list[_AskedLine] = []
     failed: list[tuple[_Number | None, str]] = []
 
@@ -165,6 +170,8 @@ class History:
         """
         if lines := list(graph):
             self._replace(f"{record.run}.graph.jsonl", lines)
+            with suppress(OSError):
+                self.live(record.run).unlink()
         ended = replace(record, state=state, ended=time.time(), spent=spent)
         self._replace(f"{record.run}.json", [replace(ended, document=document, error=error)])
 
@@ -210,11 +217,20 @@ class History:
         shown = ", ".join(record.run for record in (found or runs)[:5])
         raise UsageError(what, help=f"runs: {shown}{', ...' if len(found or runs) > 5 else ''}")
 
+    def live(self, name: str) -> Path:
+        """The file in which a run writes its operations while it runs, and again as they change; it goes when
+        the run ends (`gotlang.report.live`)."""
+        return self.folder / f"{name}.live.jsonl"
+
     def graph(self, name: str) -> Iterator[dict[str, Any]]:
-        """A run's operations, in the order they were added; none if the run was killed. Raises UsageError."""
+        """A run's operations, in the order they were added; of a run that still runs, or was killed, as far
+        as it got. Raises UsageError."""
         path = self.folder / f"{name}.graph.jsonl"
+        if not path.is_file():
+            yield from Following(self.live(name)).more().operations
+            return
         try:
-            lines = path.read_bytes().split(b"\n") if path.is_file() else []
+            lines = path.read_bytes().split(b"\n")
         except OSError as error:
             raise UsageError(f"cannot read {path}: {error.strerror}") from None
         for number, line in enumerate(lines, 1):  # only `\n` ends a line, nothing inside a text does
@@ -229,6 +245,39 @@ class History:
 
     def _replace(self, name: str, lines: Iterable[object]) -> None:
         replace_file(self.folder / name, "".join(to_json(line) + "\n" for line in lines).encode())
+
+
+@final
+class Following:
+    """What a run has written so far into the file of its live graph, which `more` reads on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+        self._lines: dict[int, dict[str, Any]] = {}
+        self.read = 0
+        """Lines that were read so far."""
+
+    def more(self) -> Self:
+        """Read what is new; a line that is not whole yet waits, and one that is no operation is left out."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                whole, newline, _ = file.read().rpartition(b"\n")
+        except OSError:
+            return self
+        self._at += len(whole) + len(newline)
+        for line in whole.split(b"\n"):
+            with suppress(InvalidRecord):
+                found = _operation(line)
+                self._lines[found["operation"]] = found
+                self.read += 1
+        return self
+
+    @property
+    def operations(self) -> list[dict[str, Any]]:
+        """The operations as they are now, in the order they were added."""
+        return [self._lines[number] for number in sorted(self._lines)]
 
 
 def state_now(record: RunRecord) -> State:

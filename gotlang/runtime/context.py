@@ -31,7 +31,9 @@ MOST_CALLS = 32
 class RunSettings:
     """How to run. `concurrency` None means no limit, `wave` is the size of the first wave of an early-stopped
     sampling (None: the one that is likely cheapest), `in_rounds` whether sampling that may end early
-    takes the time for it, `timeout_s` how many seconds a Python function may take (None: no limit)."""
+    takes the time for it, `timeout_s` how many seconds a Python function may take (None: no limit). `edits`
+    have the texts of messages that are asked instead of those of the program, by the path of an operation and
+    the key of its request."""
 
     seed: int = 0
     concurrency: int | None = DEFAULT_CONCURRENCY
@@ -39,6 +41,7 @@ class RunSettings:
     wave: int | None = None
     timeout_s: float | None = DEFAULT_TIMEOUT_S
     in_rounds: bool = False
+    edits: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
 
 @final

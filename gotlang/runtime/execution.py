@@ -34,7 +34,7 @@ from gotlang.operations.record import PROMPT_SETTINGS, TOOL_SETTINGS
 from gotlang.operations.step import GIVEN, PythonArguments
 from gotlang.runtime.context import Context
 from gotlang.runtime.ending import ending
-from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key
+from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key, path_text
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
 from gotlang.runtime.sampler.events import MissingSample, Sample
@@ -329,6 +329,10 @@ class Execution:
             told, enough = ending(declared.stop_when, known, evaluate)
             request = structs.replace(request, settings=structs.replace(request.settings, stop_when=told))
         key = request.key()
+        edits = dict(context.settings.edits)
+        while edits and (texts := edits.pop((path_text(self.operation), key), None)) is not None:
+            request = structs.replace(request, messages=_edited(request.messages, texts))
+            key = request.key()
         first = 0 if request.settings.temperature == 0 else self._first(key, turn, shared)
         parents = self._parents(arguments, names, pool)
         called = PromptCall(self, declared, model, request, key, first, parents, names, expected, talk=talk)
@@ -394,6 +398,13 @@ class Execution:
         for thought in given:
             parents.setdefault(thought.identity, thought)
         return tuple(parents.values())
+
+
+def _edited(messages: tuple[Message, ...], texts: Sequence[str]) -> tuple[Message, ...]:
+    """Messages with other texts. Raises OperationFailed unless there is one for each."""
+    if len(messages) != len(texts):
+        raise OperationFailed(f"the edited prompt has {len(texts)} messages instead of {len(messages)}")
+    return tuple(structs.replace(m, content=text) for m, text in zip(messages, texts, strict=True))
 
 
 async def in_parallel(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

@@ -4,47 +4,69 @@ One line per operation, in the order they were added:
 
     {"operation": 7, "path": "sort128/part[0]/sort", "kind": "Generate", "prompt": "sort", "state": "done",
      "file": "programs/sort128.got", "line": 95, "inputs": [6], "origin": 2, "hops": 2,
+     "began": 0.31, "ended": 2.05,
      "asked": [{"key": "5e1f...", "samples": [0, 1], "sources": ["model", "persistent"]}],
      "thoughts": [{"made": [7, 0], "value": [0, 1], "parents": [[6, 0]], "score": 0, "usd": 0.0001}]}
 
 `made` is the operation that made a thought and its index there; value and parents are given only there, so
 that a thought which passes through several operations is written once. `lower` says that lower scores are
-better; `failed` says why samples gave no thought, or why the operation gave none (`[[2, "no number found"]]`,
-the sample's number or null). `block` names the block that ends at an operation: the operations in it have its
-path, with a number per element, pair or round (`sort128/part` and `sort128/part[0]/...`).
+better; `began` and `ended` are seconds of the run's clock, of an operation that waited for a model or a tool
+(of others only `ended`); `failed` says why samples gave no thought, or why the operation gave none
+(`[[2, "no number found"]]`, the sample's number or null). `block` names the block that ends at an operation:
+the operations in it have its path, with a number per element, pair or round (`sort128/part` and
+`sort128/part[0]/...`).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
 from gotlang.operations import block_title, record_of
 from gotlang.operations.record import BlockRecord
 from gotlang.runtime.graph import Graph, Operation, path_text
-from gotlang.runtime.sampler.events import Asked, Event, Failure, MissingSample, Sample
+from gotlang.runtime.sampler.events import Asked, Ended, Event, Failure, MissingSample, Sample, Started
 from gotlang.span import Source
 from gotlang.thought import Thought
 
 
 @final
 class RequestLog:
-    """An observer that remembers which samples of which requests each operation asked for."""
+    """An observer that remembers which samples of which requests each operation asked for, and when it began
+    and ended."""
 
     def __init__(self) -> None:
         self._by_operation: dict[int, list[dict[str, Any]]] = {}
+        self._times: dict[int, dict[str, float]] = {}
+        self._zero: float | None = None
 
     def __call__(self, event: Event) -> None:
-        """Note what was asked for."""
-        if isinstance(event, Asked) and event.operation is not None:
-            sources = [source(sample) for sample in event.samples]
-            self._by_operation.setdefault(id(event.operation), []).append(
-                {"key": event.key, "samples": list(event.numbers), "sources": sources}
-            )
+        """Note what was asked for, and when."""
+        match event:
+            case Asked(operation=operation) if operation is not None:
+                sources = [source(sample) for sample in event.samples]
+                self._by_operation.setdefault(id(operation), []).append(
+                    {"key": event.key, "samples": list(event.numbers), "sources": sources}
+                )
+            case Started(operation=operation):
+                self._times[id(operation)] = {"began": self._now()}
+            case Ended(operation=operation):
+                self._times.setdefault(id(operation), {})["ended"] = self._now()
+
+    def _now(self) -> float:
+        now = asyncio.get_running_loop().time()
+        if self._zero is None:
+            self._zero = now
+        return round(now - self._zero, 4)
 
     def of(self, operation: Operation) -> list[dict[str, Any]]:
         """What an operation asked for, in order."""
         return self._by_operation.get(id(operation), [])
+
+    def times(self, operation: Operation) -> dict[str, float]:
+        """When an operation `began` and `ended`, as far as it is known."""
+        return self._times.get(id(operation), {})
 
 
 def source(sample: Sample) -> str:
@@ -66,28 +88,39 @@ def operations(
     for failure in failures:
         failed.setdefault(failure.operation, []).append([failure.sample, failure.reason])
     for operation in graph.operations:
-        step, path = operation.step, path_text(operation)
-        line: dict[str, Any] = {
-            "operation": operation.sequence,
-            "path": path,
-            "kind": operation.role,
-            "state": operation.state_name,
-            "inputs": [before.sequence for before in operation.inputs],
-            "origin": operation.origin.sequence if operation.origin is not None else None,
-            "hops": operation.hops,
-        }
-        line |= _names(operation)
-        if step is not None and step.span.source in sources:
-            text = sources[step.span.source]
-            line["file"], line["line"] = text.name, text.position(step.span.start)[0]
-        if operation.frame.scheme is not None:
-            line["within"] = f"scheme {operation.frame.scheme}"
-        if asked := asks.of(operation):
-            line["asked"] = asked
-        if path in failed:
-            line["failed"] = failed[path]
-        line["thoughts"] = [_thought(thought, operation) for thought in operation.output]
-        yield line
+        yield line(operation, sources, asks, failed)
+
+
+def line(
+    operation: Operation,
+    sources: Mapping[str, Source],
+    asks: RequestLog,
+    failed: Mapping[str, list[list[Any]]],
+) -> dict[str, Any]:
+    """An operation as plain data in its present state; `failed` has failures by the paths of operations."""
+    step, path = operation.step, path_text(operation)
+    found: dict[str, Any] = {
+        "operation": operation.sequence,
+        "path": path,
+        "kind": operation.role,
+        "state": operation.state_name,
+        "inputs": [before.sequence for before in operation.inputs],
+        "origin": operation.origin.sequence if operation.origin is not None else None,
+        "hops": operation.hops,
+    }
+    found |= _names(operation)
+    if step is not None and step.span.source in sources:
+        text = sources[step.span.source]
+        found["file"], found["line"] = text.name, text.position(step.span.start)[0]
+    if operation.frame.scheme is not None:
+        found["within"] = f"scheme {operation.frame.scheme}"
+    found |= asks.times(operation)
+    if asked := asks.of(operation):
+        found["asked"] = asked
+    if path in failed:
+        found["failed"] = failed[path]
+    found["thoughts"] = [_thought(thought, operation) for thought in operation.output]
+    return found
 
 
 def thoughts(graph: Graph) -> Iterator[dict[str, Any]]:
