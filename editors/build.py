@@ -16,6 +16,17 @@ from pathlib import Path
 from textwrap import wrap
 
 ROOT = Path(__file__).resolve().parents[1]
+EDITORS = ROOT / "editors"
+HELIX = {
+    "@boolean": "@constant.builtin.boolean",
+    "@number": "@constant.numeric",
+    "@property": "@variable.other.member",
+    "@string.escape": "@constant.character.escape",
+    "@local.definition.var": "@local.definition",
+    "@local.definition.function": "@local.definition",
+    "@local.definition.type": "@local.definition",
+    "@local.definition.parameter": "@local.definition",
+}
 CONSTANTS = ("true", "false", "none")
 ABOUT = {
     "KEYWORDS": "Every word that is a keyword somewhere.",
@@ -73,7 +84,32 @@ def module() -> str:
 
 def files() -> dict[Path, str]:
     """Every file that is made from the grammar, and its text."""
-    return {ROOT / "gotlang" / "highlighting" / "words.py": module()}
+    queries = EDITORS / "tree-sitter-got" / "queries"
+    highlights = with_keywords((queries / "highlights.scm").read_text("utf-8"))
+    for_helix = EDITORS / "helix" / "queries" / "got"
+    return {
+        ROOT / "gotlang" / "highlighting" / "words.py": module(),
+        queries / "highlights.scm": highlights,
+        for_helix / "highlights.scm": renamed(highlights),
+        for_helix / "injections.scm": (queries / "injections.scm").read_text("utf-8"),
+        for_helix / "locals.scm": renamed((queries / "locals.scm").read_text("utf-8")),
+    }
+
+
+def with_keywords(query: str) -> str:
+    """A query of tree-sitter with every keyword of the grammar between its two marks."""
+    found = [w for w in words()["KEYWORDS"] if w not in (*CONSTANTS, "skip")]
+    rows = [f"  {row}" for row in wrap(" ".join(f'"{word}"' for word in found), 90)]
+    head, tail = (
+        query.index("[\n", query.index("; keywords: made")),
+        query.index("] @keyword\n; keywords: end"),
+    )
+    return query[: head + 2] + "\n".join(rows) + "\n" + query[tail:]
+
+
+def renamed(query: str) -> str:
+    """A query with Helix's names of captures."""
+    return re.sub(r"@[\w.]+", lambda found: HELIX.get(found[0], found[0]), query)
 
 
 class _Grammar:

@@ -1,0 +1,9 @@
+(prompt name: (name) @name) @definition.function
+(prompt_file name: (name) @name) @definition.function
+(score name: (name) @name) @definition.function
+(metric name: (name) @name) @definition.function
+(scheme name: (name) @name) @definition.function
+(define_operation name: (_) @name) @definition.function
+(define_function name: (name) @name) @definition.function
+(type_alias name: (_) @name) @definition.type
+(call function: (name) @name) @reference.call
