@@ -40,7 +40,7 @@ def test_every_command_runs(name: str, count: int, folder: Path) -> None:
     page = (ROOT / name).read_text("utf-8")
     (folder / "prices.json").write_text(PRICES)
     stranger = {"XDG_CONFIG_HOME": str(folder / "config")}
-    gotc("init", "sort", cwd=folder, **stranger)
+    gotc("init", "sort", "--template", "sort", cwd=folder, **stranger)
     ran = 0
     with OpenAIServer(lambda body, index: "[1, 2, 3]") as server:
         real = {"OPENAI_API_KEY": "a-key", "OPENAI_BASE_URL": server.url, "GOTC_RUN_PRICES": "prices.json"}

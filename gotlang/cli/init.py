@@ -1,18 +1,18 @@
-"""`gotc init`: a small program to start from, which runs without a model."""
+"""`gotc init`: a folder to start from, with a program, data, a simulator, tests and a study."""
 
 from __future__ import annotations
 
-import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
+from importlib.resources.abc import Traversable
+from pathlib import Path, PurePosixPath
 from typing import final
 
 import click
 
 from gotlang import trust
-from gotlang.cli import options as opt
 from gotlang.cli.output import say
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
@@ -22,78 +22,143 @@ from gotlang.writing import replace_file
 @final
 @dataclass(frozen=True, slots=True)
 class StarterTemplate:
-    """A program to start from: what it shows, and an input to try."""
+    """A folder to start from: what its program does, its data file, and inputs to try."""
 
     shows: str
-    example: str
+    data: str
+    example: tuple[str, ...]
 
 
 TEMPLATES = {
-    "blank": StarterTemplate("one prompt, one call", "question=What is a graph of thoughts?"),
-    "vote": StarterTemplate(
-        "several samples, the most frequent wins (self-consistency)",
-        "question=A cat has 4 legs, an ant has 6. How many have both?",
+    "classify": StarterTemplate(
+        "the team of a support ticket: one call, or a vote of chains of thought",
+        "tickets.csv",
+        ("ticket=I forgot my password. Where is my parcel?",),
     ),
-    "tree": StarterTemplate("a tree of thoughts: propose, score, keep the best", "goal=learn to bake bread"),
-    "graph": StarterTemplate(
-        "a graph of thoughts: split, aggregate, improve",
-        'paragraphs=["Bees dance. A bee has six legs.", "Ants do not dance. An ant has six legs."]',
+    "extract": StarterTemplate(
+        "an order in a mail as a record: read, voted on, checked, mended",
+        "mails.jsonl",
+        ("mail=Dear shop, please send 3 lamps today. Yours, Ada Berg",),
+    ),
+    "rag": StarterTemplate(
+        "questions about a folder of pages: retrieved, then answered",
+        "questions.csv",
+        ("question=Who is the head of the museum of Milltown?",),
     ),
     "sort": StarterTemplate(
         "a graph of thoughts with a local score: sort, merge, repair",
-        "numbers=[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4]",
+        "digits.csv",
+        ("numbers=[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4]",),
+    ),
+    "tree": StarterTemplate(
+        "a tree of thoughts for a puzzle: propose, score, keep the best",
+        "puzzles.csv",
+        ("start=7", "target=31"),
+    ),
+    "agent": StarterTemplate(
+        "an agent with tools in Python: prices and arithmetic",
+        "orders.csv",
+        ("question=What do 2 lamps cost?",),
     ),
 }
+"""The templates by name; each is a folder of `gotlang/cli/templates`."""
+
+TOLD = "\n".join(f"  {name:<8}  {template.shows}" for name, template in TEMPLATES.items())
+README = """\
+# {name}
+
+{shows}. The program is `{program}`; `simulator.py` responds to its prompts in place of a model, so that
+everything here runs offline and for nothing. What it prints is simulated, and says so.
+
+```sh
+gotc check {program}
+gotc test {program}
+gotc run {program} {example}
+gotc eval {program} --data {data}
+gotc compare {program} --data {data}
+gotc explain {program}
+gotc tune {program}                   # needs pip install 'gotlang[tune]'
+```
+
+With a model: `gotc run {program} --model openai:gpt-4o-mini --max-usd 0.10 ...`, its key in `OPENAI_API_KEY`.
+The data is made up: replace `{data}` by yours. `gotc docs` shows the documentation.
+"""
 
 
-@click.command(
-    "init", epilog="\b\nTemplates:\n" + "\n".join(f"  {name:<6} {t.shows}" for name, t in TEMPLATES.items())
-)
-@click.argument("template", default="blank")
-@click.argument("file", required=False)
-@opt.flag("--force", "Overwrite existing files.")
-def init_command(template: str, file: str | None, force: bool) -> int:
-    """Write a small program from TEMPLATE to FILE (default: TEMPLATE.got), with a simulator of its prompts in
-    Python next to it, so that it runs without a model. What it makes is trusted (`gotc trust`): a folder that
-    was missing or empty, otherwise the file of Python.
+@click.command("init", epilog=f"\b\nTemplates:\n{TOLD}")
+@click.argument("name", required=False)
+@click.option("--template", default="classify", metavar="TEMPLATE", help="What to start from.")
+def init_command(name: str | None, template: str) -> int:
+    """Make the folder NAME with a program, data, a simulator that stands in for a model, tests and a study.
+
+    Without NAME, list the templates. Files that exist are never overwritten. What it makes is trusted (`gotc
+    trust`): the folder if it was missing or empty, otherwise its files of Python.
     """
     if template not in TEMPLATES:
         near = nearest(template, TEMPLATES)
-        raise UsageError(
-            f"there is no template `{template}`",
-            help=f"did you mean `{near}`?" if near else f"there are {', '.join(TEMPLATES)}",
-        )
-    path = Path(file or f"{template}.got")
-    if path.suffix != ".got":
-        raise UsageError(f"invalid file name {path}", help="the file of a program ends in .got")
-    stem = re.sub(r"\W", "_", path.stem)
-    simulator = path.with_name(f"{stem}_sim.py")
-    folder = resources.files("gotlang.cli") / "templates"
-    text = (folder / f"{template}.got").read_text("utf-8")
-    made = not path.parent.is_dir() or not any(path.parent.iterdir())
-    contents = {
-        path: text.replace(f'"{template}_sim.py"', f'"{simulator.name}"'),
-        simulator: (folder / f"{template}_sim.py").read_text("utf-8"),
-    }
-    for target in contents:
-        if target.exists() and not force:
-            raise UsageError(f"{target} already exists", help="name another file, or use --force")
-    for target, content in contents.items():
+        there = f"there are {', '.join(TEMPLATES)}"
+        help = f"did you mean `{near}`?" if near else there
+        raise UsageError(f"there is no template `{template}`", help=help)
+    if name is None:
+        say("templates of `gotc init NAME --template TEMPLATE`:")
+        say(TOLD)
+        return 0
+    folder, chosen = Path(name), TEMPLATES[template]
+    made = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    contents = dict(_contents(template))
+    contents[PurePosixPath("README.md")] = _readme(folder, template, chosen).encode()
+    contents[PurePosixPath(".gitignore")] = b".gotc/\n__pycache__/\n*.tuned.json\n"
+    for path in contents:
+        if (folder / path).exists() or (folder / path).is_symlink():
+            raise UsageError(
+                f"{folder / path} already exists", help="name another folder: nothing is overwritten"
+            )
+    for path, content in contents.items():
         try:
-            replace_file(target, content.encode())
+            replace_file(folder / path, content)
         except OSError as error:
-            raise UsageError(f"cannot write {target}: {error.strerror}") from None
-    say(f"wrote {path} and {simulator}")
-    say(f"{_trust(path.parent if made else simulator)}; try")
-    say(f"  gotc run {shlex.quote(str(path))} --input '{TEMPLATES[template].example}'")
+            raise UsageError(f"cannot write {folder / path}: {error.strerror}") from None
+    say(f"wrote {len(contents)} files to {folder}: {template}.got, {chosen.data}, README.md, ...")
+    for one in [folder] if made else [folder / path for path in contents if path.suffix == ".py"]:
+        say(_trust(one))
+    if name != ".":
+        say(f"  cd {shlex.quote(str(folder))}")
+    say(f"  gotc run {template}.got {_inputs(chosen)}")
     return 0
 
 
+def _contents(template: str) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """The files of a template by their paths in it."""
+
+    def below(folder: Traversable, at: PurePosixPath) -> Iterator[tuple[PurePosixPath, bytes]]:
+        for one in sorted(folder.iterdir(), key=lambda one: one.name):
+            if one.is_dir() and one.name != "__pycache__":
+                yield from below(one, at / one.name)
+            elif one.is_file():
+                yield at / one.name, one.read_bytes()
+
+    return below(resources.files("gotlang.cli") / "templates" / template, PurePosixPath())
+
+
+def _readme(folder: Path, template: str, chosen: StarterTemplate) -> str:
+    return README.format(
+        name=folder.resolve().name,
+        shows=chosen.shows[0].upper() + chosen.shows[1:],
+        program=f"{template}.got",
+        data=chosen.data,
+        example=_inputs(chosen),
+    )
+
+
+def _inputs(template: StarterTemplate) -> str:
+    """The options that give the inputs to try."""
+    return " ".join(f"--input '{one}'" if " " in one else f"--input {one}" for one in template.example)
+
+
 def _trust(path: Path) -> str:
-    """Trust the Python that was written: with its folder if that was made for it, otherwise alone."""
+    """Trust Python that was written."""
     try:
         trust.grant(path)
     except UsageError as error:
         return f"{path} is not trusted, since {error.message}: run it with `--allow-python`"
-    what = "the folder of both" if path.is_dir() else str(path)
-    return f"trusted {what}, so that its Python runs (`gotc trust --list`)"
+    return f"trusted {path}, so that its Python runs (`gotc trust --list`)"

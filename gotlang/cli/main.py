@@ -19,7 +19,7 @@ from gotlang.errors import GotError
 from gotlang.version import __version__
 
 COMMANDS = {
-    "init": "Write a small program to start from.",
+    "init": "Make a folder to start from: a program, data, tests, a study.",
     "trust": "Trust a folder: its Python, and settings that reach out of it.",
     "check": "Check programs: reports all errors at once.",
     "fmt": "Format programs.",

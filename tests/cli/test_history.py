@@ -120,8 +120,8 @@ def test_the_page_of_a_run_shows_the_line_of_the_program_also_in_a_folder(gotc: 
 
 
 def test_operations_in_blocks_say_which_turn_they_are(gotc: Gotc) -> None:
-    gotc("init", "sort")
-    assert gotc("run", "sort.got", "--input", "numbers=[3,1,2,5]", "--quiet").code == 0
+    gotc("init", "sort", "--template", "sort")
+    assert gotc("run", "sort/sort.got", "--input", "numbers=[3,1,2,5]", "--quiet").code == 0
     titles = [line.split("  ") for line in gotc("show").out.splitlines() if "sort.got:" in line]
     turns = {title[-3]: title[-1] for title in titles}
     assert turns["Generate sort"] == "part 1"

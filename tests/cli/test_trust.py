@@ -730,13 +730,13 @@ def test_functions_of_the_host_need_no_trust(folder: Folder, monkeypatch: pytest
 
 
 def test_init_trusts_what_it_makes(folder: Folder) -> None:
-    done = folder.gotc("init", "vote", "new/vote.got")
-    assert "trusted the folder of both" in done.stdout
-    assert folder.gotc("run", "new/vote.got", "--input", "question=why").returncode == 0
+    done = folder.gotc("init", "new", "--template", "classify")
+    assert "trusted new, so" in done.stdout
+    assert folder.gotc("run", "new/classify.got", "--input", "ticket=why").returncode == 0
     (folder.path / "other.got").write_text(SIMULATED)
-    done = folder.gotc("init", "tree")
-    assert "trusted tree_sim.py" in done.stdout
-    assert folder.gotc("run", "tree.got", "--input", "goal=bread").returncode == 0
+    done = folder.gotc("init", ".", "--template", "tree")
+    assert "trusted puzzle.py" in done.stdout and "trusted simulator.py" in done.stdout
+    assert folder.gotc("run", "tree.got", "--input", "start=2", "--input", "target=9").returncode == 0
     # What was there before is as it was.
     assert folder.gotc("run", "other.got", "--input", "question=why").returncode == 2
     assert folder.found is None
@@ -804,6 +804,6 @@ def test_what_cannot_be_stored_is_said(folder: Folder) -> None:
     done = folder.gotc("trust")
     assert done.returncode == 2
     assert "cannot store what is trusted" in done.stderr
-    done = folder.gotc("init", "vote", "new/vote.got")
+    done = folder.gotc("init", "new")
     assert done.returncode == 0
     assert "run it with `--allow-python`" in done.stdout

@@ -1,4 +1,4 @@
-"""Simulator of the prompts of the program next to this file: loses a digit now and then."""
+"""A simulator of the prompts: it loses a digit now and then, so most often in long lists."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""`gotc prompts`, `init`, `explain` and `models`."""
+"""`gotc prompts`, `explain` and `models`."""
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,6 @@ from cli.conftest import Gotc
 from pytest_httpserver import HTTPServer
 from support.gotc import SORT128
 from support.openai_server import OpenAIServer
-
-from gotlang.cli.init import TEMPLATES
 
 
 def test_prompts_before_the_first_answer_are_whole_and_no_model_is_asked(gotc: Gotc, folder: Path) -> None:
@@ -46,37 +43,6 @@ def test_prompts_are_what_a_run_sends(gotc: Gotc) -> None:
         model = ("--model", "openai:m", "--base-url", server.url)
         assert gotc("run", "vote.got", "--input", "question=why {{ x }}?", *model).code == 0
     assert server.requests[0].body["messages"] == shown["messages"]
-
-
-@pytest.mark.parametrize("template", list(TEMPLATES))
-def test_a_template_is_right_canonical_and_runs_as_it_says(template: str, gotc: Gotc, folder: Path) -> None:
-    made = gotc("init", template, "new/my own.got")
-    assert made.code == 0, made.err
-    assert (folder / "new" / "my_own_sim.py").is_file()
-    checked = gotc("check", "new/my own.got")
-    assert (checked.code, checked.out) == (0, "")
-    assert gotc("fmt", "--check", "new/my own.got").code == 0
-    _, *command = shlex.split(made.out.splitlines()[-1])
-    done = gotc(*command)
-    assert done.code == 0, done.err
-    assert done.out.strip()
-    assert "failed" not in done.err
-
-
-def test_init_writes_over_nothing(gotc: Gotc, folder: Path) -> None:
-    before = (folder / "vote.got").read_text()
-    done = gotc("init", "vote")
-    assert done.code == 2
-    assert "--force" in done.err
-    assert (folder / "vote.got").read_text() == before
-    assert gotc("init", "vote", "--force").code == 0
-    assert (folder / "vote.got").read_text() != before
-    assert gotc("init", "blank", "a.txt").code == 2
-    wrong = gotc("init", "bank")
-    assert (wrong.code, wrong.err) == (
-        2,
-        "error: there is no template `bank`\n  = help: did you mean `blank`?\n",
-    )
 
 
 def test_a_code_is_explained(gotc: Gotc) -> None:
