@@ -40,6 +40,13 @@ def package_text(name: str) -> str:
     return path.read_text("utf-8", "surrogateescape")
 
 
+def package_file(name: str) -> Path | None:
+    """The file of a module of a package, by the name of its source; None where there is none."""
+    package, _, inside = name[1:].partition(">/")
+    folder = _folder(package) if in_package(name) else None
+    return folder / inside if folder is not None else None
+
+
 def _folder(package: str) -> Path | None:
     """The folder of a package's programs: of the Python package that the entry point of this name in the
     group `gotlang.packages` names, or of the Python package of this name."""

@@ -5,32 +5,40 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import final
 
 from gotlang.collecting import relaxed_gc
 from gotlang.compiler import Compilation
 from gotlang.diagnostics import Diagnostic
+from gotlang.errors import GotError
 from gotlang.files import Beside, beside, compile_in
 from gotlang.packages import in_package
 from gotlang.span import Source
 from gotlang.syntax import nodes as n
+from gotlang.types import Type
 
 SUFFIX = ".got"
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Document:
     """A program as an editor shows it. It never changes: an edit makes another one.
 
     `source` is its text, with `\\n` as the end of each line; `module` is its tree as written, without what
-    cannot be read. `asked` are the real paths of the files that the check read or looked for.
+    cannot be read.
     """
 
     source: Source
     compilation: Compilation
-    asked: frozenset[str]
+    files: Buffered
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The real paths of the files that the check read or looked for."""
+        return frozenset(self.files.asked)
 
     @property
     def module(self) -> n.Module:
@@ -47,6 +55,22 @@ class Document:
         """What is wrong with the program, in all of its files."""
         return self.compilation.diagnostics
 
+    @cached_property
+    def types(self) -> Mapping[tuple[str, int, int], Type]:
+        """The types of expressions, by source, start and end of their spans."""
+        return {}
+
+    def target(self, written: str) -> Document | None:
+        """The program that a study names by a path, without the studies there; None if it cannot be read."""
+        try:
+            source = self.files.named(written, self.source.name)
+        except (GotError, OSError):
+            return None
+        if source is None:
+            return self
+        files = self.files.at(Path(source.name).resolve().parent)
+        return Document(source, compile_in(source, files, studies=False), files)
+
 
 @relaxed_gc()
 def analyzed(path: str, text: str, buffers: Mapping[str, str]) -> Document:
@@ -55,8 +79,7 @@ def analyzed(path: str, text: str, buffers: Mapping[str, str]) -> Document:
     precedence over the files on disk."""
     source = Source.of(path, text)
     files = Buffered(Path(path).parent if os.path.isabs(path) else Path("/nowhere"), buffers, set())
-    made = compile_in(source, files)
-    return Document(source, made, frozenset(files.asked))
+    return Document(source, compile_in(source, files), files)
 
 
 @final

@@ -6,7 +6,7 @@ A feature is a module of this package with a function `register(server)`, and a 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import final
 
@@ -15,12 +15,18 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from gotlang.editing.documents import SUFFIX, Document, analyzed
+from gotlang.errors import GotError
+from gotlang.files import read_source
 from gotlang.lsp.texts import offset_at, position_at, range_of
+from gotlang.packages import package_file
 from gotlang.span import Source, Span
 from gotlang.version import __version__
 
-FEATURES = ("sync",)
+FEATURES = ("sync", "names")
 """The modules of this package that answer requests."""
+MOST_PROGRAMS = 2_000
+"""Programs of the client's folders that are searched."""
+_NOT_OURS = ("node_modules", "__pycache__", "venv", "site-packages")
 
 
 @final
@@ -29,7 +35,8 @@ class Server(LanguageServer):
 
     def __init__(self) -> None:
         super().__init__("gotc", __version__)
-        self._documents: dict[str, Document] = {}
+        self._documents: dict[str, tuple[object, Document]] = {}
+        """Analyses by real path; of a file that is not open, with its time of change."""
         self._uris: dict[str, str] = {}
         """What the client calls the files that are open, by real path."""
         self.buffers: dict[str, str] = {}
@@ -40,17 +47,51 @@ class Server(LanguageServer):
     def document(self, uri: str) -> Document | None:
         """The analysis of the text of a program as it is now, open or on disk; None for any other file."""
         path = self.path(uri)
-        if path is None or not path.endswith((SUFFIX, ">")):
+        return self.program(path) if path is not None else None
+
+    def program(self, path: str) -> Document | None:
+        """The same by its real path."""
+        if not path.endswith((SUFFIX, ">")):
             return None
-        if path not in self._documents:
-            text = self.buffers.get(path)
-            if text is None:
-                try:
-                    text = open_text(path)
-                except OSError:
-                    return None
-            self._documents[path] = analyzed(path, text, self.buffers)
-        return self._documents[path]
+        stamp = None if path in self.buffers else _stamp(path)
+        known = self._documents.get(path)
+        if known is None or known[0] != stamp:
+            source = self.source(path)
+            if source is None:
+                return None
+            known = stamp, analyzed(path, source.text, self.buffers)
+            self._documents[path] = known
+        return known[1]
+
+    def source(self, path: str) -> Source | None:
+        """The text of a file as it is now, open or on disk; None where it cannot be read."""
+        text = self.buffers.get(path)
+        try:
+            return read_source(path) if text is None else Source.of(path, text)
+        except GotError:
+            return None
+
+    def programs(self) -> Iterator[str]:
+        """The real paths of the programs in the client's folders, and of those that are open."""
+        folders = [path for uri in self.workspace.folders if (path := self.path(uri)) is not None]
+        found = {path: None for path in self.buffers if path.endswith(SUFFIX)}
+        for folder in folders or filter(None, [self.workspace.root_path]):
+            for at, inner, files in os.walk(folder):
+                inner[:] = sorted(name for name in inner if name[0] != "." and name not in _NOT_OURS)
+                found |= {
+                    os.path.realpath(os.path.join(at, name)): None for name in files if name.endswith(SUFFIX)
+                }
+                if len(found) > MOST_PROGRAMS:
+                    break
+        return iter(found)
+
+    def has_word(self, path: str, words: Sequence[str]) -> bool:
+        """Whether one of these words may be in a program or in what it imports; so in its own text, where it
+        imports nothing."""
+        source = self.source(path)
+        if source is None:
+            return False
+        return any(word in source.text for word in (*words, "import", "program"))
 
     def open_documents(self) -> Iterator[str]:
         """The addresses of the programs that are open."""
@@ -67,10 +108,11 @@ class Server(LanguageServer):
             return None
 
     def uri(self, name: str) -> str | None:
-        """The address of a source by its name, as the client has it; None for a module of a package that is
-        no file, and for a text without a name."""
+        """The address of a source by its name, as the client has it; None for a text without a
+        name."""
         try:
-            real = name if name.startswith("<") else os.path.realpath(name)
+            file = package_file(name)
+            real = str(file) if file is not None else name if name[0] == "<" else os.path.realpath(name)
         except (OSError, ValueError):
             return None
         known = self._uris.get(real)
@@ -81,7 +123,7 @@ class Server(LanguageServer):
         path = self.path(uri)
         if path is None:
             return
-        for name, known in [*self._documents.items()]:
+        for name, (_, known) in [*self._documents.items()]:
             if path == name or path in known.asked:
                 del self._documents[name]
 
@@ -102,7 +144,7 @@ class Server(LanguageServer):
     @property
     def encoding(self) -> str:
         """The encoding whose code units positions count."""
-        return str(self.workspace.position_encoding)
+        return types.PositionEncodingKind(self.workspace.position_encoding).value
 
     def offset(self, document: Document, position: types.Position) -> int:
         """The offset of a position in a document's text."""
@@ -122,11 +164,12 @@ class Server(LanguageServer):
         return types.Location(uri, self.range(source, span)) if uri and source is not None else None
 
 
-def open_text(path: str) -> str:
-    """The text of a program on disk. Raises OSError."""
-    from gotlang.files import read_source
-
-    return read_source(path).text
+def _stamp(path: str) -> object:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def server() -> Server:

@@ -39,7 +39,7 @@ class _Text(TextDocument):
         return _LINE.findall(self.source)
 
     def _apply_incremental_change(self, change: types.TextDocumentContentChangePartial) -> None:
-        text, encoding = self.source, str(self.position_codec.encoding)
+        text, encoding = self.source, types.PositionEncodingKind(self.position_codec.encoding).value
         starts = [0, *(found.end() for found in _LINE.finditer(text) if found[0][-1:] in "\r\n")]
         start, end = (
             _offset(text, starts, position, encoding) for position in (change.range.start, change.range.end)

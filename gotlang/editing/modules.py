@@ -1,0 +1,155 @@
+"""Which file declares what, and what others see of it: the rules of `gotlang.linking.modules`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import final
+
+from gotlang.editing.documents import Document
+from gotlang.editing.symbols import Kind, Symbol
+from gotlang.linking.modules import declared
+from gotlang.packages import source_name
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.syntax.walk import walk
+
+_KINDS: Mapping[type[n.Declaration], Kind] = {
+    n.Prompt: "prompt",
+    n.Score: "score",
+    n.Metric: "metric",
+    n.Scheme: "scheme",
+    n.Param: "param",
+    n.TypeAlias: "type",
+    n.Operation: "operation",
+    n.Function: "function",
+    n.Partial: "partial",
+    n.ImportCorpus: "corpus",
+    n.ImportPython: "python",
+    n.ImportMcp: "python",
+}
+
+
+def real(name: str) -> str:
+    """The name of a source without links, by which symbols know it."""
+    return name if name.startswith("<") else _real(name)
+
+
+@lru_cache(4096)
+def _real(name: str) -> str:
+    try:
+        return os.path.realpath(name)
+    except (OSError, ValueError):
+        return name
+
+
+def beside(node: e.Node, written: str) -> str:
+    """The real name of a file that a node names."""
+    return real(str(PurePosixPath(node.span.source).parent / written))
+
+
+@final
+class Modules:
+    """The files of a program by the real names of their sources.
+
+    `own` are the symbols that each declares by name, `everywhere` those that all files see by these names,
+    `inputs` what is given to a symbol (by its source and name), `types` the types that symbols declare, and
+    `cases` the fields of each case of a type.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.files = {real(m.span.source): m for m in document.compilation.modules}
+        self.own = {file: _own(file, module) for file, module in self.files.items()}
+        self.everywhere = {
+            name: symbol
+            for own in self.own.values()
+            for name, symbol in own.items()
+            if symbol.kind in ("python", "corpus")
+        }
+        self.inputs: dict[tuple[str, str], Mapping[str, Symbol]] = {}
+        self.types: dict[Symbol, n.TypeNode] = {}
+        for file, module in self.files.items():
+            for d in module.declarations:
+                for name in declared(d):
+                    symbol = self.own[file].get(name.text)
+                    if symbol is None:
+                        continue
+                    self.inputs[file, name.text] = dict(_inputs(d, symbol))
+                    if isinstance(d, n.TypeAlias):
+                        self.types[symbol] = d.type
+        self.cases = {
+            node.name.text: shape(node.name.text, _names(node.fields))
+            for module in self.files.values()
+            for node in walk(module)
+            if isinstance(node, n.CaseTypeNode)
+        }
+
+    def imports(self, file: str) -> list[n.ImportGot]:
+        """The imports of a file."""
+        return [d for d in self.files[file].declarations if isinstance(d, n.ImportGot)]
+
+    def target(self, node: n.ImportGot) -> str | None:
+        """The file that an import names; None where it is not known."""
+        written = str(node.path.value)
+        is_name = isinstance(node.path, n.ModuleName)
+        name = source_name(written) if is_name else beside(node, written)
+        return name if name in self.files else None
+
+    def exported(self, file: str) -> dict[str, Symbol]:
+        """What others see of a file, and of those that it is one with."""
+        together = [file]
+        for at in together:
+            for node in self.imports(at):
+                other = self.target(node)
+                if node.alias is None and not node.names and other is not None and other not in together:
+                    together.append(other)
+        return {
+            name: symbol
+            for at in reversed(together)
+            for name, symbol in self.own[at].items()
+            if not name.startswith("_")
+        }
+
+    def visible(self, file: str) -> dict[str, Symbol]:
+        """What a file sees without the names that it imports."""
+        return {**self.everywhere, **self.exported(file), **self.own[file]}
+
+
+def shape(case: str, fields: Iterable[str]) -> str:
+    """The owner of fields: records with the same fields are one type, whatever declares it."""
+    return f"{case}{{{', '.join(sorted(fields))}}}"
+
+
+def fields_of(owner: str) -> list[str]:
+    """The names of the fields of a shape."""
+    return owner.partition("{")[2].rstrip("}").split(", ")
+
+
+def _names(node: n.RecordTypeNode | None) -> set[str]:
+    return {each.name.text for each in node.fields} if node is not None else set()
+
+
+def _own(file: str, module: n.Module) -> dict[str, Symbol]:
+    found: dict[str, Symbol] = {}
+    for d in module.declarations:
+        for name in declared(d):
+            if name.text != e.HOLE:
+                found.setdefault(name.text, Symbol(_KINDS[type(d)], name.text, file, name.span.start))
+    return found
+
+
+def _inputs(d: n.Declaration, symbol: Symbol) -> Iterator[tuple[str, Symbol]]:
+    """The symbols of what a declaration takes, by name."""
+    match d:
+        case n.Operation():
+            given: list[tuple[Kind, n.TypedName]] = [("setting", each) for each in d.settings]
+            given += [("input", each) for each in d.operands]
+        case n.Prompt() | n.Score() | n.Metric() | n.Scheme() | n.Function() | n.Partial():
+            given = [("input", each) for each in d.parameters]
+        case _:
+            given = []
+    for kind, each in given:
+        name = each.name
+        yield name.text, Symbol(kind, name.text, symbol.source, name.span.start, symbol.name)

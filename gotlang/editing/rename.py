@@ -1,0 +1,194 @@
+"""Renaming: every place where a symbol is written, in all programs that write it, and in simulators.
+
+Nothing is returned that would change what a program means: the programs are checked with the new name first.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import final
+
+from msgspec import Struct
+
+from gotlang.editing.documents import Document, analyzed
+from gotlang.editing.modules import real
+from gotlang.editing.names import at, occurrences
+from gotlang.editing.symbols import Occurrence, Symbol
+from gotlang.errors import UsageError
+from gotlang.packages import in_package
+from gotlang.span import Source
+from gotlang.syntax import nodes as n
+from gotlang.syntax.typos import RESERVED
+
+_SMALL, _CAPITAL = re.compile(r"[a-z_][A-Za-z0-9_]*"), re.compile(r"[A-Z][A-Za-z0-9_]*")
+
+
+@final
+class Edit(Struct, frozen=True, order=True):
+    """A part of a file that is replaced. `source` is the real path of the file."""
+
+    source: str
+    start: int
+    end: int
+    text: str
+
+
+def renamable(document: Document, offset: int) -> Occurrence:
+    """The name at an offset. Raises UsageError with the reason where it cannot be renamed."""
+    found = at(document, offset)
+    if found is None:
+        raise UsageError("there is no name of the program here", help="names of the language stay")
+    symbol = found.symbol
+    if symbol.kind == "file":
+        raise UsageError("this is the path of a file", help="rename the file, and write its new path here")
+    if symbol.kind == "python":
+        raise UsageError(f"`{symbol.name}` is a function of Python", help="rename it there, then here")
+    if in_package(symbol.source):
+        package = symbol.source[1:].partition(">")[0]
+        raise UsageError(
+            f"`{symbol.name}` belongs to the package `{package}`", help="import it `as` another name"
+        )
+    if symbol.kind in ("field", "case") and not _declared(document, symbol):
+        raise UsageError(f"`{symbol.name}` is not declared by the program")
+    return found
+
+
+def _declared(document: Document, symbol: Symbol) -> bool:
+    return any(o.declares and o.symbol == symbol for o in occurrences(document))
+
+
+def renamed(documents: Sequence[Document], symbol: Symbol, new: str) -> tuple[Edit, ...]:
+    """The edits that give a symbol another name. `documents` are all programs that may write it. Raises
+    UsageError with the reason where that name does not fit."""
+    _valid(symbol, new)
+    if new == symbol.name:
+        return ()
+    edits = {
+        Edit(real(o.span.source), o.span.start, o.span.end, new)
+        for document in documents
+        for o in occurrences(document)
+        if o.symbol == symbol
+    }
+    sources = {real(name): source for document in documents for name, source in document.sources.items()}
+    for document in documents:
+        for source, edit in _simulators(document, symbol, new):
+            sources[source.name] = source
+            edits.add(edit)
+    texts = {
+        name: applied(sources[name].text, (edit for edit in edits if edit.source == name))
+        for name in {edit.source for edit in edits}
+    }
+    for document in documents:
+        if texts.keys() & {*document.asked, *map(real, document.sources)}:
+            _safe(document, symbol, new, edits, texts)
+    return tuple(sorted(edits))
+
+
+def _valid(symbol: Symbol, new: str) -> None:
+    small = symbol.kind not in ("operation", "case")
+    capital = symbol.kind in ("operation", "case", "type", "alias", "variable")
+    if not ((small and _SMALL.fullmatch(new)) or (capital and _CAPITAL.fullmatch(new))):
+        start = "a small letter" if not capital else "a letter" if small else "a capital letter"
+        help = f"it starts with {start}, and has letters, digits and underscores"
+        raise UsageError(f"`{new}` is not a name of this kind", help=help)
+    if new in RESERVED:
+        raise UsageError(f"`{new}` is a reserved word", help="choose another name")
+
+
+def _safe(
+    document: Document, symbol: Symbol, new: str, edits: Iterable[Edit], texts: Mapping[str, str]
+) -> None:
+    """Raise UsageError if a program has other errors with the new name, or if names then mean something
+    else. `texts` are the texts of files with it, by real path."""
+    own = real(document.source.name)
+    after = analyzed(own, texts.get(own, document.source.text), {**document.files.buffers, **texts})
+    before = Counter(d.code for d in document.diagnostics if d.severity == "error")
+    for found in after.diagnostics:
+        before[found.code] -= 1
+        if found.severity == "error" and before[found.code] < 0:
+            file = PurePosixPath(own).name
+            raise UsageError(f"`{new}` does not fit here: {found.message} (in {file})", help=found.help)
+    sources = {real(name) for name in document.sources}
+    places = {place for place in _moved(edits) if place[0] in sources}
+    named = {o.symbol for o in occurrences(after) if (real(o.span.source), o.span.start) in places}
+    all_ = {(real(o.span.source), o.span.start) for o in occurrences(after) if o.symbol in named}
+    if places and (len(named) != 1 or all_ != places):
+        raise UsageError(f"`{new}` means something else in a place where `{symbol.name}` is written")
+
+
+def applied(text: str, edits: Iterable[Edit]) -> str:
+    """A text after edits of one file."""
+    parts, end = list[str](), 0
+    for edit in sorted(edits):
+        parts += [text[end : edit.start], edit.text]
+        end = edit.end
+    return "".join([*parts, text[end:]])
+
+
+def _moved(edits: Iterable[Edit]) -> Iterator[tuple[str, int]]:
+    """Where the edited places are afterwards."""
+    shift: Counter[str] = Counter()
+    for edit in sorted(edits):
+        yield edit.source, edit.start + shift[edit.source]
+        shift[edit.source] += len(edit.text) - (edit.end - edit.start)
+
+
+# ---------------------------------------------------------------- simulators
+
+
+def _simulators(document: Document, symbol: Symbol, new: str) -> Iterator[tuple[Source, Edit]]:
+    """The same name in the simulators of a program: the function of a prompt, and what it takes. Their Python
+    is read, and not run."""
+    is_prompt = symbol.kind == "prompt"
+    prompt = symbol.name if is_prompt else symbol.owner
+    declared = {
+        (real(m.span.source), d.name.text)
+        for m in document.compilation.modules
+        for d in m.declarations
+        if isinstance(d, n.Prompt)
+    }
+    if (symbol.source, prompt) not in declared or not (is_prompt or symbol.kind == "input"):
+        return
+    for module in document.compilation.modules:
+        for d in module.declarations:
+            if isinstance(d, n.Simulate):
+                path = str(PurePosixPath(d.span.source).parent / str(d.path.value))
+                try:
+                    text = document.files.text(path)
+                    tree = ast.parse(text)
+                except (OSError, ValueError, SyntaxError, RecursionError):
+                    continue
+                source = Source.of(real(path), text)
+                yield from ((source, edit) for edit in _in_python(tree, source, prompt, symbol, new))
+
+
+def _in_python(tree: ast.Module, source: Source, prompt: str, symbol: Symbol, new: str) -> Iterator[Edit]:
+    functions = [f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == prompt]
+    if not functions:
+        return
+    inside: ast.AST = tree if symbol.kind == "prompt" else functions[-1]
+    words = [(f.lineno, f.col_offset, True) for f in functions if symbol.kind == "prompt"]
+    for node in ast.walk(inside):
+        if isinstance(node, ast.Name | ast.arg):
+            name = node.id if isinstance(node, ast.Name) else node.arg
+            if name == symbol.name:
+                words.append((node.lineno, node.col_offset, False))
+            if name == new or (name == symbol.name and symbol.kind == "prompt" and _stored(node)):
+                file = PurePosixPath(source.name).name
+                raise UsageError(
+                    f"the simulator of `{prompt}` in {file}, line {node.lineno}, has a variable `{name}`",
+                    help="rename that first",
+                )
+    for line, column, is_function in words:
+        start = source.offset(line) + len(source.line(line).encode()[:column].decode())
+        found = re.compile(rf"\b{re.escape(symbol.name)}\b").search(source.text, start)
+        if found is not None and (is_function or found.start() == start):
+            yield Edit(source.name, *found.span(), new)
+
+
+def _stored(node: ast.Name | ast.arg) -> bool:
+    return isinstance(node, ast.arg) or isinstance(node.ctx, ast.Store)
