@@ -20,7 +20,7 @@ from gotlang.linking.modules import BETWEEN, declared
 from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.walk import children
+from gotlang.syntax.walk import children, walk
 from gotlang.types import ListType, OptionalType, RecordType, Type, UnionType
 
 _Names = ChainMap[str, Symbol]
@@ -456,6 +456,12 @@ class _Finder:
                 for owner in self._owners(value, name):
                     place = Span(node.span.source, value.span.end, node.span.end)
                     self._add(self._word(place, name, last=True), Symbol("field", name, owner=owner))
+            case e.Compare():
+                self._inside(node, names)
+                if any(isinstance(part, e.Field) and part.name == "type" for part in children(node)):
+                    for part in walk(node):  # `step.type == "Finish"`
+                        if isinstance(part, e.Constant) and part.value in self.modules.cases:
+                            self._add(self._word(part.span, str(part.value)), Symbol("case", str(part.value)))
             case e.Comprehension():
                 self._visit(node.iterable, names)
                 inside = names.new_child()

@@ -105,4 +105,4 @@ def test_without_its_extra_it_says_what_to_install(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert found.returncode == 2 and 'pip install "gotlang[lsp]"' in found.stderr
+    assert found.returncode == 2 and "pip install 'gotlang[lsp]'" in found.stderr
