@@ -55,7 +55,7 @@ def test_the_report_needs_no_network(tmp_path: Path) -> None:
         "kept",
         "What to do next",
         "Money",
-        "The front",
+        "Pareto front",
     ):
         assert name in page
 
@@ -77,7 +77,7 @@ def test_the_page_tells_rows_that_got_better_and_worse_with_both_answers_and_the
     for (before, after), lead in zip(pairs, leads, strict=True):
         assert (f'>{before.answer}</td><td class="left wrap">{after.answer}</td>' in page) == (lead != 0)
     for role, spent in found.roles.items():
-        assert f"<tr><th>{role}</th><td>{amount('cost', spent.usd)}</td>" in page
+        assert f"<tr><th>{role}</th><td data-name=\"charged\">{amount('cost', spent.usd)}</td>" in page
     assert sum(spent.usd or 0.0 for spent in found.roles.values()) == pytest.approx(found.usd)
     assert f"{len(found.trials)} points, " in page
     (bound,) = (c for c in found.held_out.constraints if c.text == "cost <= 2 * baseline")
@@ -114,6 +114,15 @@ def test_tune_then_run_tuned_then_apply(tmp_path: Path) -> None:
     document = json.loads(again.stdout)
     assert document["applied"]
     assert document["held_out"]["verdict"] == "better"
+    # Both are in the history, with their trials.
+    runs = json.loads(gotc(tmp_path, "runs", "--json").stdout)["runs"]
+    assert [run["kind"] for run in runs] == ["tune", "run", "tune"]
+    stored = json.loads(gotc(tmp_path, "show", runs[0]["run"], "--json").stdout)
+    assert (stored["state"], stored["document"]["verdict"]) == ("done", "better")
+    assert len(stored["trials"]) == document["trials"] == stored["document"]["trials"]
+    assert stored["document"]["constraints"] == ["cost <= 2 * baseline"]
+    assert {one["name"] for one in stored["document"]["dimensions"]} == {"tries", "style"}
+    assert f"trial {stored['document']['winner']}" in gotc(tmp_path, "show", runs[0]["run"]).stdout
     text = (tmp_path / "guess.got").read_text()
     assert text != GUESS
     assert f"param tries = {tries} in 1..8\n" in text

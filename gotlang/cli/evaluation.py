@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 import click
 
 from gotlang.cli import options as opt
+from gotlang.cli.journal import Journal, new_record, stored_settings
 from gotlang.cli.output import (
     CACHE_LOST,
     INTERRUPTED,
@@ -34,7 +35,7 @@ from gotlang.cli.output import (
     write_file,
 )
 from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
-from gotlang.errors import CacheLost, RunError, UsageError
+from gotlang.errors import CacheLost, GotError, RunError, UsageError
 
 if TYPE_CHECKING:
     from gotlang.api import (
@@ -47,12 +48,16 @@ if TYPE_CHECKING:
         RowRun,
         Scheme,
         ScoreKind,
+        Session,
         Threshold,
     )
+    from gotlang.report.history import Kind, State
 
-T = TypeVar("T")
+_Found = TypeVar("_Found", "Comparison", "Evaluation")
 
 _ALL_AT_ONCE = 1_000_000
+_NOT_STORED = ("file", "html", "json", "format", "quiet", "record", "out", "fail_if")
+"""Options that the history does not store: the rest repeats an evaluation."""
 
 data_options: opt.Decorator = opt.together(
     click.option("--data", required=True, metavar="FILE", help="A .csv, .jsonl, .json or .parquet file."),
@@ -108,27 +113,53 @@ class Job:
     command: list[str]
     progress: Progress
     metrics: list[str]
+    journal: Journal
 
-    def run(self, work: Callable[..., T], **settings: Any) -> T:
+    def run(self, work: Callable[..., _Found], **settings: Any) -> _Found:
         """Call a method of the program, with progress on stderr.
 
         Ctrl-C once starts nothing more and waits for requests in progress, twice raises KeyboardInterrupt.
         """
-        progress = self.progress
-        with Interrupts(progress) as interrupts, display(progress, quiet=self.quiet):
+        progress, journal = self.progress, self.journal
+
+        def interrupted_at_once() -> None:
+            journal.end("interrupted", progress.spent)
+
+        interrupts = Interrupts(progress, interrupted_at_once)
+
+        def on_session(session: Session) -> None:
+            interrupts.attach(session)
+            journal.start()
+
+        with interrupts, display(progress, quiet=self.quiet):
             try:
-                return work(
+                found = work(
                     self.data,
                     metrics=self.metrics,
                     parallel=self.parallel,
                     max_failed=self.max_failed,
                     options=replace(self.options, observe=progress),
                     on_row=progress.row_done,
-                    on_session=interrupts.attach,
+                    on_session=on_session,
                     **settings,
                 )
             except (asyncio.CancelledError, KeyboardInterrupt):
+                interrupted_at_once()
                 raise Interrupted(proceed(self.options)) from None
+            except GotError as error:
+                journal.end("failed", progress.spent, error=error.message)
+                raise
+        self._recorded(found)
+        return found
+
+    def _recorded(self, found: Comparison | Evaluation) -> None:
+        from gotlang.report.stored import as_comparison, results_document, rows_of
+
+        results = as_comparison(found)
+        stopped = next((e.evaluation.stopped for e in results.entries if e.evaluation.stopped), None)
+        state: State = "done" if stopped is None else "interrupted" if stopped == "interrupted" else "partial"
+        document, rows = results_document(found), rows_of(results)
+        self.journal.end(state, self.progress.spent, document=document, error=stopped, rows=rows)
 
     def end(self, found: Comparison | Evaluation, path: str | None, *, simulated: bool) -> None:
         """After the results: write their page, and report what was spent."""
@@ -170,19 +201,23 @@ class Job:
         return 0 if found.stopped is None else 3
 
 
-def job(chosen: dict[str, Any], scheme: Callable[[Program], Scheme]) -> Job:
-    """What the parameters ask for; reports inferred columns. Raises UsageError, CompileError."""
+def job(kind: Kind, chosen: dict[str, Any], schemes_of: Callable[[Program], Mapping[str, Scheme]]) -> Job:
+    """What the parameters ask for; reports inferred columns. `schemes_of` gives those to run by name.
+
+    Raises UsageError, CompileError.
+    """
     from gotlang.cli.inputs import model_notice, options_for, program, report_inferred
 
     loaded = program(chosen["file"], chosen["tuned"])
-    options = options_for(loaded, chosen)
+    options, schemes = options_for(loaded, chosen), schemes_of(loaded)
     columns = opt.pairs(chosen["map"], "--map")
     if chosen["html"] == "-":
         raise UsageError("standard output is used for the results", help="name a file: `--html report.html`")
     check_writable(chosen["html"], "--html")
     selected = {name: chosen[name] for name in ("limit", "rows", "sample")}
     metrics = names_of(chosen["metrics"])
-    data = loaded.dataset(chosen["data"], scheme=scheme(loaded), columns=columns, metrics=metrics, **selected)
+    first = next(iter(schemes.values()))
+    data = loaded.dataset(chosen["data"], scheme=first, columns=columns, metrics=metrics, **selected)
     if not chosen["quiet"]:
         report_inferred(data.matching)
     # Waiting for a batch costs nothing: the more rows wait, the fewer batches there are.
@@ -190,7 +225,11 @@ def job(chosen: dict[str, Any], scheme: Callable[[Program], Scheme]) -> Job:
     command = _one_row(chosen) if options.cache is not None else []
     progress = Progress(notice=model_notice(options, chosen["model"], quiet=chosen["quiet"]))
     most, quiet = chosen["max_failed"], chosen["quiet"]
-    return Job(loaded, options, data, parallel, most, quiet, command, progress, metrics)
+    settings = stored_settings(chosen, options, _NOT_STORED)
+    source = loaded.compilation.source
+    record = new_record(kind, source, loaded.name, ", ".join(schemes), options, settings=settings)
+    journal = Journal(record)
+    return Job(loaded, options, data, parallel, most, quiet, command, progress, metrics, journal)
 
 
 def names_of(text: str | None) -> list[str]:
@@ -255,7 +294,7 @@ def eval_command(**chosen: Any) -> int:
     form = "json" if chosen["json"] else chosen["format"]
     name, repeat = chosen["scheme"], chosen["repeat"]
     check_writable(chosen["junit"], "--junit")
-    todo = job(chosen, lambda program: program.scheme(name))
+    todo = job("eval", chosen, lambda program: {(one := program.scheme(name)).name: one})
     thresholds = todo.program.thresholds(chosen["fail_if"], scheme=name, metrics=todo.metrics)
     todo.progress.planned(len(todo.data) * repeat)
     found = todo.run(todo.program.evaluate, scheme=name, repeat=repeat, out=chosen["out"])
@@ -326,7 +365,7 @@ def compare_command(**chosen: Any) -> int:
     Intervals of differences are paired: row by row, so that what makes a row hard for both cancels out.
     """
     names = names_of(chosen["schemes"])
-    todo = job(chosen, lambda program: program.contenders(names)[0].scheme)
+    todo = job("compare", chosen, lambda program: {c.name: c.scheme for c in program.contenders(names)})
     found = todo.run(
         todo.program.compare,
         schemes=names,

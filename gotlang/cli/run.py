@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
 import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -21,6 +19,7 @@ from click.core import ParameterSource
 from gotlang.cli import options as opt
 from gotlang.cli import output
 from gotlang.cli.config import fits
+from gotlang.cli.journal import Journal, digest, new_name, new_record, stored_settings
 from gotlang.cli.output import (
     Style,
     complain,
@@ -42,7 +41,6 @@ from gotlang.records import InvalidRecord, from_plain
 if TYPE_CHECKING:
     from gotlang.api import Event, Failure, Options, Program, Result, Session
     from gotlang.cli.inputs import Given
-    from gotlang.cli.progress import Progress
     from gotlang.report.history import RunRecord, State
     from gotlang.span import Source
 
@@ -66,8 +64,6 @@ _OUTPUTS = (
     "answers",
 )
 _INPUTS = ("file", "input", "inputs", "data", "row", "map")
-_OF_THE_USER = ("allow_python", "python_key")
-"""What only the user can allow, each time: a history may be a stranger's."""
 
 
 @click.command("run")
@@ -168,7 +164,7 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
     for name in _INPUTS:
         if here(name) and chosen[name] is not None:
             raise UsageError("--resume takes program and inputs from the run", help=f"remove `{name}`")
-    record = History().find(chosen["resume"])
+    record = History().find(chosen["resume"], kind="run")
     settings = dict(chosen)
     # Whoever wrote the history may be a stranger: it is not more than a file of the project.
     history = ConfigFile(Path(f"run {record.run}"), {})
@@ -206,21 +202,6 @@ def _setting(context: click.Context, name: str, value: Any) -> Any:
         pass
     option = name.replace("_", "-")
     raise UsageError(f"the run's setting `{option}` is damaged", help=f"give `--{option}` again")
-
-
-def _stored(chosen: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    """What the history stores to repeat a run: nothing about this call's inputs and output, no secret."""
-    left_out = {*_INPUTS, *_OUTPUTS, *_OF_THE_USER}
-    settings = {name: value for name, value in chosen.items() if name not in left_out}
-    settings["set"] = [list(pair) for pair in chosen["set"]]
-    settings["model"] = options.model
-    if isinstance(settings["base_url"], ConfiguredUrl):
-        settings["base_url"] = settings["base_url"].url
-    # Addresses may contain a password or a key; without it they are of no use, and are given again.
-    for name, marks in (("cache", "@"), ("base_url", "?@")):
-        if any(mark in str(settings[name]) for mark in marks):
-            settings[name] = None
-    return settings
 
 
 def _run(order: Order) -> int:
@@ -294,45 +275,6 @@ def _questions(result: Result, options: Options) -> Iterator[str]:
     yield f"  run the same command again with {given}{kept}"
 
 
-@final
-class _Journal:
-    """The record of a run in the history. If it cannot be written, that is reported and the run goes on."""
-
-    def __init__(self, record: RunRecord | None) -> None:
-        from gotlang.report.history import History
-
-        self._history = History()
-        self._record = record
-        self._running = False
-
-    def live(self, name: str) -> Path:
-        """Where a run writes its graph while it runs."""
-        return self._history.live(name)
-
-    def start(self) -> bool:
-        """Write that it runs; whether that is there now. Nothing without a record."""
-        if self._record is not None:
-            with self._reported():
-                self._record = self._history.start(self._record)
-                self._running = True
-        return self._running
-
-    def end(self, state: State, progress: Progress, **found: Any) -> None:
-        """Write how it ended, the first time; nothing of a run that never started."""
-        running, self._running = self._running, False
-        with self._reported():
-            if running and self._record is not None:
-                self._history.end(self._record, state, spent=progress.spent, **found)
-
-    @contextmanager
-    def _reported(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            folder = self._history.folder
-            complain(f"this run is not in the history: cannot write {folder}: {error.strerror}")
-
-
 def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple[Result, float]:
     """Run it; the result, and the seconds it really took. Raises GotError, and KeyboardInterrupt after a
     second Ctrl-C, or after one if there is no result."""
@@ -349,7 +291,7 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
     progress = Progress(notice=model_notice(options, order.chosen["model"], quiet=quiet))
     asks, program = RequestLog(), order.program
     interruption = Interrupted(proceed(options))
-    journal = _Journal(None if order.chosen["sandbox"] else _record(order, name))
+    journal = Journal(None if order.chosen["sandbox"] else _record(order, name))
     with ExitStack() as stack:
         traces = list(_traces(order, name, stack))
         stream = bool(order.chosen["stream"])
@@ -372,7 +314,9 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
             if outcome is not None:
                 yield from operations(outcome.graph, order.sources, asks, outcome.failures)
 
-        interrupts = stack.enter_context(Interrupts(progress, lambda: journal.end("interrupted", progress)))
+        interrupts = stack.enter_context(
+            Interrupts(progress, lambda: journal.end("interrupted", progress.spent))
+        )
         stack.enter_context(display(progress, quiet=quiet or stream))
         try:
             result = program.run(
@@ -384,27 +328,27 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
                 on_session=on_session,
             )
         except (asyncio.CancelledError, KeyboardInterrupt):
-            journal.end("interrupted", progress)
+            journal.end("interrupted", progress.spent)
             raise interruption from None
         except GotError as error:
             graph = lines(getattr(error, "outcome", None))
             # What failed after a stop failed because of it.
             state: State = "interrupted" if progress.stopping else "failed"
-            journal.end(state, progress, error=error.message, graph=graph)
+            journal.end(state, progress.spent, error=error.message, graph=graph)
             if progress.stopping:
                 raise interruption from None
             if progress.paid and not quiet:
                 complain(progress.summary(simulated=options.simulated))
             raise
         except BaseException:
-            journal.end("failed", progress, error="an internal error of gotc")
+            journal.end("failed", progress.spent, error="an internal error of gotc")
             raise
     for path in edits.paths:
         complain(f"an edited prompt was not asked: {path} got another one")
     outcome = result.outcome
     ended: State = "done" if result.status == "complete" else result.status
     state = "interrupted" if outcome.stopped == "interrupted" else ended
-    journal.end(state, progress, document=result.to_dict(), graph=lines(outcome))
+    journal.end(state, progress.spent, document=result.to_dict(), graph=lines(outcome))
     return result, time.monotonic() - started
 
 
@@ -413,7 +357,7 @@ def _name(given: str | None) -> str:
     from gotlang.report.history import NAME, History
 
     if given is None:
-        return os.urandom(4).hex()
+        return new_name()
     if re.fullmatch(NAME, given) is None or given == "last":
         raise UsageError(f"--as: no run can be called `{given}`", help="use letters, digits, `-` and `_`")
     if (History().folder / f"{given}.json").exists():
@@ -449,27 +393,19 @@ def _traces(order: Order, name: str, stack: ExitStack) -> Iterator[Any]:
 
 
 def _record(order: Order, name: str) -> RunRecord:
-    from gotlang.report.history import RunRecord
-
-    source, cache = order.program.compilation.source, order.options.cache
-    return RunRecord(
+    source = order.program.compilation.source
+    return new_record(
+        "run",
+        source,
+        order.program.name,
+        order.scheme,
+        order.options,
         run=name,
-        program=order.program.name,
-        path=str(Path(source.name).resolve()),
-        sha256=digest(source),
-        scheme=order.scheme,
-        model=str(order.options.model),
         inputs=order.given.inputs,
         truth=order.given.truth,
-        settings=_stored(order.settings, order.options),
-        cache=str(cache) if cache is not None else None,
+        settings=stored_settings(order.settings, order.options, (*_INPUTS, *_OUTPUTS)),
         resumed=order.resumed,
     )
-
-
-def digest(source: Source) -> str:
-    """The SHA-256 of a program's text, in hexadecimal."""
-    return hashlib.sha256(source.text.encode("utf-8", "replace")).hexdigest()
 
 
 def _summary(result: Result, sources: Mapping[str, Source], seconds: float) -> None:

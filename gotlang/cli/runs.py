@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 @opt.whole("--limit", "Show the latest N.", 20)
 @opt.json_option
 def runs_command(limit: int, json: bool) -> int:
-    """List the runs of this folder, the latest first: state, calls, cost, result.
+    """List the runs, evaluations, comparisons and studies of this folder, the latest first: state, calls,
+    cost, result.
 
     `killed` is a run whose process was killed; `gotc run --resume RUN` continues it.
     """
@@ -65,12 +66,23 @@ def runs_command(limit: int, json: bool) -> int:
         spent = record.spent
         calls, cost = ("", "") if spent is None else (f"{spent.calls:,}", dollars(spent.usd))
         more = dollars(spent.uncertain_usd) if spent is not None and spent.uncertain_calls else ""
-        result = "" if record.document is None else f": {cut(value_text(entry['result']), 40)}"
-        what = f"{record.scheme} by {record.model}{result}"
+        what = f"{record.scheme} by {record.model}"
+        if record.kind != "run":
+            what = f"{record.kind} {what}"
+        if found := _found(record):
+            what += f": {cut(found, 40)}"
         say(f"{record.run:8}  {when}  {entry['state']:11}  {calls:>6}  {cost:>9}  {more:>9}  {what}")
     if len(runs) > limit:
         complain(f"and {len(runs) - limit} more; --limit shows them")
     return 0
+
+
+def _found(record: RunRecord) -> str:
+    from gotlang.report.history import outcome_text
+
+    if record.kind != "run":
+        return outcome_text(record)
+    return "" if record.document is None else value_text(record.document.get("result"))
 
 
 def line(record: RunRecord) -> dict[str, Any]:
@@ -81,6 +93,7 @@ def line(record: RunRecord) -> dict[str, Any]:
     same = ("scheme", "model", "started", "ended", "resumed", "error")
     return {
         "run": record.run,
+        "kind": record.kind,
         "state": state_now(record),
         "spent": None if record.spent is None else record.spent.to_dict(),
         "program": record.path,
@@ -111,22 +124,27 @@ _AGAIN = 60
 
 @click.command("show")
 @click.argument("run", default="last")
-@click.argument("operation", type=click.IntRange(min=0), required=False)
-@opt.flag("--all", "Every operation with its prompts and responses.")
+@click.argument("operation", metavar="[OPERATION|ROW]", type=click.IntRange(min=0), required=False)
+@opt.flag("--all", "Every operation with its prompts and responses; every row, every trial.")
 @opt.json_option
 def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
-    """Show a run: its inputs, result and cost, and the thoughts of each operation.
+    """Show a run: its inputs, result and cost, and the thoughts of each operation. Of an evaluation or
+    comparison: metrics, and what each scheme gave for a ROW; of a study: its trials.
 
-    RUN is a name of `gotc runs`, a prefix of one, or `last`; OPERATION is a number from this list, to show
-    its prompts and responses, which come from the cache of the run. The name of a thought is the number of
-    the operation that created it and its own: `7.2` is the third thought of operation 7.
+    RUN is a name of `gotc runs`, a prefix of one, or `last`, the latest of `gotc run`; OPERATION is a number
+    from this list, to show its prompts and responses, which come from the cache of the run. The name of a
+    thought is the number of the operation that created it and its own: `7.2` is the third thought of
+    operation 7.
     """
     from dataclasses import asdict
 
+    from gotlang.cli.recorded import show_recorded
     from gotlang.report.history import History, state_now
 
     history = History()
     record = history.find(run)
+    if record.kind != "run":
+        return show_recorded(history, record, row=operation, all=all, json=json)
     lines = list(history.graph(record.run))
     shown = _Shown(lines)
     if operation is not None:
@@ -144,7 +162,7 @@ def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
             document({**asdict(record), "state": state_now(record), "operations": content})
             return 0
         if operation is None:
-            _header(record)
+            header(record)
         for line in lines:
             if full:
                 _whole(shown, line, cache)
@@ -172,16 +190,18 @@ def _asked(line: dict[str, Any], cache: Cache | None) -> list[dict[str, Any]]:
     return out
 
 
-def _header(record: RunRecord) -> None:
-
+def header(record: RunRecord) -> None:
+    """Print what was run, and how it ended."""
     style = Style.of(sys.stdout)
     entry = line(record)
-    say(style.bold(f"{record.scheme} by {record.model}") + f" · run {record.run} · {entry['state']}")
+    say(
+        style.bold(f"{record.scheme} by {record.model}") + f" · {record.kind} {record.run} · {entry['state']}"
+    )
     path, here = Path(record.path), Path.cwd()
     say(f"  program  {path.relative_to(here) if path.is_relative_to(here) else path}")
     for name, value in record.inputs.items():
         say(f"  input    {name} = {cut(to_json(value), _WIDTH)}")
-    if record.document is not None:
+    if record.document is not None and record.kind == "run":
         say(f"  result   {cut(value_text(record.document['result']), _WIDTH)}")
         score = record.document["score"]
         say(f"  score    {'none' if score is None else score}")
@@ -369,7 +389,7 @@ def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any
     from gotlang.report.plot import graph_plot
 
     history = History()
-    record = history.find(name)
+    record = history.find(name, kind="run")
     lines = list(history.graph(record.run))
     if not lines and record.state == "failed":
         raise UsageError(f"run {record.run} has no graph: it failed at the start", help=record.error)
@@ -392,7 +412,7 @@ def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any
 
 def _sources(record: RunRecord) -> list[Source]:
     """The program of a run, if it has not changed since."""
-    from gotlang.cli.run import digest
+    from gotlang.cli.journal import digest
     from gotlang.files import read_source
 
     try:

@@ -8,12 +8,13 @@ import time
 from contextlib import ExitStack
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import click
 from click.core import ParameterSource
 
 from gotlang.cli import options as opt
+from gotlang.cli.journal import Journal, new_record, stored_settings
 from gotlang.cli.output import (
     FAILED,
     check_writable,
@@ -25,13 +26,15 @@ from gotlang.cli.output import (
     say,
     write_file,
 )
-from gotlang.errors import UsageError
+from gotlang.errors import GotError, UsageError
 from gotlang.result import dollars
 
 if TYPE_CHECKING:
     from gotlang.api import Options
     from gotlang.cli.progress import Progress
+    from gotlang.models.prices import Spent
     from gotlang.program import CheckedProgram
+    from gotlang.report.history import State
     from gotlang.tune.budget import StudyBudget
     from gotlang.tune.outcome import StudyResult
     from gotlang.tune.plan import StudyPlan
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     from gotlang.tune.trials import Trial
     from gotlang.tune.tuned import Tuned
 
+_NOT_STORED = ("file", "apply", "pick", "out", "report", "json", "quiet", "resume")
+"""Options that the history does not store: the rest repeats a study."""
 BUDGET = 3
 """The exit code of a study that its budget ended."""
 _MOST_LINES = 8
@@ -88,6 +93,7 @@ def tune_command(**chosen: Any) -> int:
     out = Path(chosen["out"] or f"{plan.name}.tuned.json")
     check_writable(str(out), "--out")
     check_writable(chosen["report"], "--report")
+    command = f"gotc tune {shlex.quote(chosen['file'])}"
     with ExitStack() as stack:
         quiet = chosen["quiet"] or chosen["json"]
         progress = options.observe
@@ -95,11 +101,15 @@ def tune_command(**chosen: Any) -> int:
         stack.enter_context(outages(progress))
         stack.callback(progress.tell_not_cached)
         watch = (lambda *_: None) if quiet else Watch(plan, stack, progress)
-        try:
-            done = tune(plan, options, takeover=chosen["resume"], picked=chosen["pick"], observe=watch)
-        except KeyboardInterrupt:
-            complain("interrupted; the same command continues the study")
-            raise
+        recorder = Recorder(plan, options, chosen, command)
+
+        def observe(progress: StudyProgress, budget: StudyBudget) -> None:
+            recorder(progress, budget)
+            watch(progress, budget)
+
+        with recorder:
+            done = tune(plan, options, takeover=chosen["resume"], picked=chosen["pick"], observe=observe)
+            recorder.end(done, str(out))
     try:
         done.tuned.write(out)
     except UsageError as error:  # what was paid for is shown
@@ -110,7 +120,6 @@ def tune_command(**chosen: Any) -> int:
     if program.resolve() in {Path(name).resolve() for name in plan.program.compilation.sources}:
         program = program.with_suffix(".tuned.got")
     changes = _write_program(plan.program, done.tuned, program)
-    command = f"gotc tune {shlex.quote(chosen['file'])}"
     if chosen["report"] is not None:
         from gotlang.report.study import report
 
@@ -237,6 +246,59 @@ def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None
     if done.partial is not None:
         complain(done.partial if done.unfinished else f"ended early: {done.partial}")
     sys.stderr.flush()
+
+
+@final
+class Recorder:
+    """Records a study in the history: how far it is, and how it ended. Within its block, an error and an
+    interruption are recorded too."""
+
+    def __init__(self, plan: StudyPlan, options: Options, chosen: dict[str, Any], command: str) -> None:
+        self._plan, self._options, self._command = plan, options, command
+        source = plan.program.compilation.source
+        settings = stored_settings(chosen, options, _NOT_STORED)
+        record = new_record(
+            "tune", source, plan.program.name, plan.scheme, options, document={}, settings=settings
+        )
+        self._journal = Journal(record)
+        self._started: dict[str, Any] = {}
+        self._spent: Spent | None = None
+
+    def __call__(self, progress: StudyProgress, budget: StudyBudget) -> None:
+        """Record progress."""
+        from gotlang.report.studied import progress_document, started_document, trial_lines
+
+        if not self._started:
+            simulated = self._options.simulated
+            self._started = started_document(self._plan, self._command, simulated=simulated)
+        self._spent = budget.spent_by_all
+        self._journal.start()
+        self._journal.update(
+            lambda: (
+                progress_document(self._started, progress, str(self._spent)),
+                trial_lines(progress.finished),
+            )
+        )
+
+    def end(self, done: StudyResult, file: str) -> None:
+        """Record what was found; `file` is the tuned file."""
+        from gotlang.report.studied import study_document, trial_lines
+
+        self._journal.start()
+        document, trials = study_document(done, self._command, file), trial_lines(done.trials)
+        state: State = "done" if done.partial is None else "partial"
+        self._journal.end(state, done.spent, document=document, error=done.partial, trials=trials)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            complain("interrupted; the same command continues the study")
+        if error is not None:
+            state: State = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            told = error.message if isinstance(error, GotError) else None
+            self._journal.end(state, self._spent, error=told)
 
 
 @final

@@ -1,5 +1,9 @@
 """The history of a folder: one small JSON file per run, written when it starts and again when it ends.
 
+`gotc eval`, `gotc compare` and `gotc tune` are recorded as `gotc run` is; the `kind` of a record says which
+command it was. A run also has a file of its graph, an evaluation or comparison one of its rows, and a study
+one of its trials, each of JSON lines.
+
 Files are replaced atomically. A run that was killed leaves the file of its start; whether its process is
 alive tells it from one that is running. Prompts and completions are in the cache, under the keys that the
 run's graph names (`graph`, see `runtime/plain.py`).
@@ -9,9 +13,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, final
 
@@ -20,8 +25,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gotlang.errors import UsageError
 from gotlang.models.prices import Spent
 from gotlang.records import Count, InvalidRecord, Seconds, from_json, from_plain, to_json
-from gotlang.writing import replace_file
+from gotlang.writing import Draft, replace_file
 
+Kind = Literal["run", "eval", "compare", "tune"]
+"""The command that made a record."""
 State = Literal["running", "done", "invalid", "partial", "interrupted", "failed", "killed"]
 """`invalid`: the result is not valid; `partial`: stopped at a limit; `killed`: its process is gone (never
 written, only found)."""
@@ -113,11 +120,14 @@ class _OperationLine(Struct, frozen=True):
 @final
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run. `path` is the program's file and `sha256` the digest of its text; `settings` are the options
-    of `gotc run` by parameter, as they were in force; `started` and `ended` are Unix times; `cache` is the
-    cache of the run, None without one; `document` is what `--json` prints, and `error` what ended the run
-    instead. `spent` is what it spent, however it ended (None: unknown). `resumed` names the run that this one
-    repeats, `pid` is its process.
+    """One run of a scheme, or an evaluation, comparison or study, by its `kind`.
+
+    `path` is the program's file and `sha256` the digest of its text; `settings` are the options of the
+    command by parameter, as they were in force; `started` and `ended` are Unix times; `cache` is the cache of
+    the run, None without one. `document` is what `--json` prints (`gotlang.report.stored` and `studied` say
+    what other kinds have), `error` what ended the run instead. `spent` is what it spent, however it ended
+    (None: unknown). `resumed` names the run that this one repeats, `pid` is its process. `scheme` are the
+    names of all schemes of a comparison, separated by commas.
     """
 
     run: _Name
@@ -138,6 +148,7 @@ class RunRecord:
     spent: Spent | None = None
     document: dict[str, Any] | None = None
     error: str | None = None
+    kind: Kind = "run"
     format_version: Literal[2] = 2
 
 
@@ -163,17 +174,30 @@ class History:
         document: dict[str, Any] | None = None,
         error: str | None = None,
         graph: Iterable[dict[str, Any]] = (),
+        rows: Iterable[dict[str, Any]] = (),
+        trials: Iterable[dict[str, Any]] = (),
     ) -> None:
-        """Record how a run ended: what it spent, and its graph, one operation per line.
+        """Record how a run ended: what it spent, and its graph, one operation per line; or the rows of an
+        evaluation, the trials of a study.
 
         Raises OSError.
         """
-        if lines := list(graph):
-            self._replace(f"{record.run}.graph.jsonl", lines)
+        if self._write_lines(record.run, "graph", graph):
             with suppress(OSError):
                 self.live(record.run).unlink()
+        self._write_lines(record.run, "rows", rows)
+        self._write_lines(record.run, "trials", trials)
         ended = replace(record, state=state, ended=time.time(), spent=spent)
         self._replace(f"{record.run}.json", [replace(ended, document=document, error=error)])
+
+    def update(
+        self, record: RunRecord, document: dict[str, Any], trials: Iterable[dict[str, Any]]
+    ) -> RunRecord:
+        """Record how far a study is. Raises OSError."""
+        self._write_lines(record.run, "trials", trials)
+        record = replace(record, document=document)
+        self._replace(f"{record.run}.json", [record])
+        return record
 
     def runs(self) -> list[RunRecord]:
         """All runs, the latest first, without those of which `damaged` tells."""
@@ -188,7 +212,7 @@ class History:
         for path in sorted(self.folder.glob("*.json")):
             try:
                 record = from_json(path.read_bytes(), RunRecord)
-                if record.document is not None:
+                if record.document is not None and record.kind == "run":
                     from_plain(record.document, _Document)
                 if record.run != path.stem:
                     raise InvalidRecord("it is that of another run")
@@ -199,16 +223,23 @@ class History:
                 wrong[path.stem] = str(error)
         return sorted(found, key=lambda record: record.started, reverse=True), wrong
 
-    def find(self, name: str) -> RunRecord:
-        """The run with a name, the only one with a prefix, or the `last`. Raises UsageError."""
+    def find(self, name: str, kind: Kind | None = None) -> RunRecord:
+        """The record with a name, or the only one with a prefix, only of a kind if it is given; `last` is the
+        latest run of a scheme. Raises UsageError."""
         runs, damaged = self._read()
+        others = [record for record in runs if kind is not None and record.kind != kind]
+        if other := next((record for record in others if record.run == name), None):
+            raise UsageError(f"`{name}` is of `gotc {other.kind}`", help=f"`gotc show {name}` shows it")
+        runs = [record for record in runs if kind in (None, record.kind)]
         if name in damaged:
             path = self.folder / f"{name}.json"
             raise UsageError(f"the record of run {name} is damaged: {damaged[name]}", help=f"delete {path}")
         if not runs:
             raise UsageError(f"no runs in {self.folder}", help="`gotc run FILE` records one")
         if name == "last":
-            return runs[0]
+            if (last := next((record for record in runs if record.kind == "run"), None)) is not None:
+                return last
+            raise UsageError(f"no run of `gotc run` in {self.folder}", help="`gotc runs` lists the others")
         exact = [record for record in runs if record.run == name]
         found = exact or [record for record in runs if record.run.startswith(name)]
         if len(found) == 1:
@@ -225,23 +256,45 @@ class History:
     def graph(self, name: str) -> Iterator[dict[str, Any]]:
         """A run's operations, in the order they were added; of a run that still runs, or was killed, as far
         as it got. Raises UsageError."""
-        path = self.folder / f"{name}.graph.jsonl"
-        if not path.is_file():
-            yield from Following(self.live(name)).more().operations
-            return
+        if not (self.folder / f"{name}.graph.jsonl").is_file():
+            return iter(Following(self.live(name)).more().operations)
+        again = f"`gotc run --resume {name}` makes it anew, with responses from the cache"
+        return self._lines(f"{name}.graph.jsonl", _operation, again)
+
+    def rows(self, name: str) -> Iterator[dict[str, Any]]:
+        """The rows of an evaluation or comparison (see `gotlang.report.stored`). Raises UsageError."""
+        again = "the same command makes them anew, with responses from the cache"
+        return self._lines(f"{name}.rows.jsonl", _row, again)
+
+    def trials(self, name: str) -> Iterator[dict[str, Any]]:
+        """The trials of a study so far. Raises UsageError."""
+        again = "the same command continues the study and writes them anew"
+        return self._lines(f"{name}.trials.jsonl", _trial, again)
+
+    def _lines(
+        self, name: str, read: Callable[[bytes], dict[str, Any]], again: str
+    ) -> Iterator[dict[str, Any]]:
+        path = self.folder / name
         try:
-            lines = path.read_bytes().split(b"\n")
+            lines = path.read_bytes().split(b"\n") if path.is_file() else []
         except OSError as error:
             raise UsageError(f"cannot read {path}: {error.strerror}") from None
         for number, line in enumerate(lines, 1):  # only `\n` ends a line, nothing inside a text does
             try:
                 if line:
-                    yield _operation(line)
+                    yield read(line)
             except InvalidRecord as error:
-                raise UsageError(
-                    f"{path} is damaged at line {number}: {error}",
-                    help=f"`gotc run --resume {name}` makes it anew, with responses from the cache",
-                ) from None
+                raise UsageError(f"{path} is damaged at line {number}: {error}", help=again) from None
+
+    def _write_lines(self, run: str, name: str, lines: Iterable[object]) -> bool:
+        """Write a file of lines, unless there is none; whether it did."""
+        rest = iter(lines)
+        if (first := next(rest, None)) is None:
+            return False
+        with Draft(self.folder / f"{run}.{name}.jsonl") as draft:
+            for line in chain((first,), rest):
+                draft.write(to_json(line).encode() + b"\n")
+        return True
 
     def _replace(self, name: str, lines: Iterable[object]) -> None:
         replace_file(self.folder / name, "".join(to_json(line) + "\n" for line in lines).encode())
@@ -280,6 +333,24 @@ class Following:
         return [self._lines[number] for number in sorted(self._lines)]
 
 
+def outcome_text(record: RunRecord) -> str:
+    """What an evaluation, comparison or study found, in a few words; nothing of one that has no result."""
+    found = record.document or {}
+    try:
+        match record.kind:
+            case "eval":
+                known = {name: one["mean"] for name, one in found["metrics"].items() if one is not None}
+                name = next(iter(known))
+                return f"{found['metric_name'] if name == 'score' else name} {known[name]:.4g}"
+            case "compare":
+                return f"Pareto-optimal: {', '.join(found['pareto_front'])}"
+            case "tune":
+                return str(found["verdict"] or f"{found['trials']} trials")
+    except (LookupError, TypeError, ValueError, AttributeError, StopIteration):
+        pass  # it has not ended, or a stranger wrote it
+    return ""
+
+
 def state_now(record: RunRecord) -> State:
     """A record's state, or `killed` if it says `running` and its process is gone."""
     return "killed" if record.state == "running" and not _alive(record.pid) else record.state
@@ -305,4 +376,22 @@ def _operation(line: bytes) -> dict[str, Any]:
         if isinstance(one, dict) and "draws" in one:  # written by gotc 0.1.0
             one["samples"] = one.pop("draws")
     from_plain(found, _OperationLine)
+    return found
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    """A row in its line. Raises InvalidRecord."""
+    from gotlang.report.stored import RowLine
+
+    found = from_json(line, dict[str, Any])
+    from_plain(found, RowLine)
+    return found
+
+
+def _trial(line: bytes) -> dict[str, Any]:
+    """A trial in its line. Raises InvalidRecord."""
+    from gotlang.report.studied import TrialLine
+
+    found = from_json(line, dict[str, Any])
+    from_plain(found, TrialLine)
     return found

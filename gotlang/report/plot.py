@@ -88,9 +88,9 @@ def plot(
     from gotlang.tune.outcome import StudyResult
 
     if isinstance(subject, (Comparison, Evaluation)):
-        from gotlang.report import charts, results
+        from gotlang.report import charts, results, stored
 
-        found = results.as_comparison(subject)
+        found = stored.as_comparison(subject)
         title = results.title_of(found)
         drawn = partial(charts.stacked, title, list(results.charts(found).values()))
         return Plot(title, {".html": partial(results.results_page, found), ".svg": drawn})
@@ -98,7 +98,12 @@ def plot(
         from gotlang.report import charts, study
 
         title = f"Study {subject.plan.name}"
-        made = [chart for *_, found in study.charts(subject) if not isinstance(found, str) for chart in found]
+        made = [
+            chart
+            for *_, found in study.charts(*study.viewed(subject))
+            if not isinstance(found, str)
+            for chart in found
+        ]
         drawn = partial(charts.stacked, title, made)
         return Plot(title, {".html": partial(study.report, subject), ".svg": drawn})
     raise TypeError(f"cannot plot {type(subject).__name__}: expected a program, a result or a study")

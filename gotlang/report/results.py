@@ -12,7 +12,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any, Final
 
-from gotlang.evaluate.comparison import ComparedScheme, Comparison, assemble
+from gotlang.evaluate.comparison import ComparedScheme, Comparison
 from gotlang.evaluate.evaluation import Evaluation
 from gotlang.report.charts import (
     LETTER,
@@ -30,6 +30,7 @@ from gotlang.report.charts import (
     shown,
 )
 from gotlang.report.page import page
+from gotlang.report.stored import as_comparison
 from gotlang.statistics import FEWEST_ROWS, quantile
 
 SLOT = 92.0
@@ -37,13 +38,6 @@ MOST_SLOTS = 9
 """Schemes at full width; more are placed closer."""
 MOST_REASONS = 8
 STYLES: Final = ("colors.css", "page.css", "charts.css", "report.css")
-
-
-def as_comparison(results: Comparison | Evaluation) -> Comparison:
-    """An evaluation as a comparison with one scheme."""
-    if isinstance(results, Comparison):
-        return results
-    return assemble([ComparedScheme(results.scheme, results)], results.scheme)
 
 
 def results_page(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Final, final
 
@@ -17,168 +16,166 @@ from gotlang.report.charts import (
     Dot,
     Quantity,
     Whisker,
-    brief,
     intervals,
     plane,
     scatter,
 )
 from gotlang.report.page import page
-from gotlang.tune.advice import cells, next_steps, not_mattering
-from gotlang.tune.judge import VERDICTS, FrontPoint, HeldOut, amount, cost_of
+from gotlang.report.studied import (
+    HeldOutView,
+    PromptView,
+    StudyView,
+    TrialLine,
+    as_stored,
+    study_document,
+    study_view,
+    trial_lines,
+    trials_of,
+)
+from gotlang.tune.judge import amount
 from gotlang.tune.outcome import ROLES, StudyResult
-from gotlang.tune.space import decoded
-from gotlang.tune.trials import Trial
-from gotlang.tune.tuned import Texts
 
 SHADES: Final = 5
 """Shades of color of trials; the last, which is the strongest, is that of the best."""
 WIDE: Final = 1100.0
-INPUT: Final = 120
-ANSWER: Final = 180
-"""Letters of an input and of an answer that are shown."""
+STYLES: Final = ("colors.css", "page.css", "charts.css", "report.css", "study.css")
 
 
 def report(done: StudyResult, command: str = "gotc tune STUDY.got", file: str = "") -> str:
-    """The page. `command` ran the study, `file` is the tuned file."""
-    plan, held_out = done.plan, done.held_out
-    tuned = held_out is not None and not held_out.unchanged
-    defaults = {param.name: param.default for param in plan.program.ir(0).params}
-    found = {**done.space.params_and_settings(done.winner.point)[0]}
-    found |= done.space.params_and_settings(done.winner.point)[1]
-    return page(
-        "study.html",
-        done.to_dict(),
-        styles=("colors.css", "page.css", "charts.css", "report.css", "study.css"),
-        title=f"Study {plan.name}",
-        done=done,
-        held_out=held_out,
-        verdicts=VERDICTS,
-        tuned=tuned,
-        changes=_changes(done, held_out) if tuned and held_out is not None else None,
-        roles=ROLES,
-        steps=next_steps(done, command, file or f"{plan.name}.tuned.json"),
-        idle=not_mattering(done),
-        cells=cells(done),
-        front=_front(done) if len(done.front) > 1 else None,
-        changed=_changed(done),
-        params=[(name, defaults.get(name, ""), value) for name, value in found.items()],
-        prompts=[_prompt(done, name, texts) for name, texts in done.tuned.texts.items() if texts != Texts()],
-        figures=list(charts(done)),
-        amount=amount,
-        number=_number,
-        command=command,
-        point=_point,
-    )
+    """The page of a study. `command` ran it, `file` is the tuned file."""
+    view, trials = viewed(done, command, file)
+    values = page_values(view, trials)
+    return page("study.html", done.to_dict(), styles=STYLES, title=f"Study {view.study}", **values)
 
 
-def _changes(done: StudyResult, held_out: HeldOut) -> Chart | None:
+def viewed(
+    done: StudyResult, command: str = "gotc tune STUDY.got", file: str = ""
+) -> tuple[StudyView, Sequence[TrialLine]]:
+    """A study and its trials as they are stored."""
+    document, lines = as_stored([study_document(done, command, file), trial_lines(done.trials)])
+    return study_view(document), trials_of(lines)
+
+
+def page_values(view: StudyView, trials: Sequence[TrialLine]) -> dict[str, Any]:
+    """What the template of the page is given."""
+    held_out = view.held_out
+    return {
+        "done": view,
+        "trials": trials,
+        "tuned": held_out is not None and not held_out.unchanged,
+        "changes": None if held_out is None or held_out.unchanged else _changes(view, held_out),
+        "roles": ROLES,
+        "front": _front(view, trials),
+        "ranges": {one.name: one.range for one in view.dimensions},
+        "prompts": [_prompt(prompt) for prompt in view.prompts],
+        "figures": list(charts(view, trials)),
+        "amount": amount,
+        "number": _number,
+        "point": _point,
+        "values": {trial.trial: trial for trial in trials},
+    }
+
+
+def _changes(view: StudyView, held_out: HeldOutView) -> Chart | None:
     """The differences relative to the original; an objective has the color of its verdict."""
-    objectives = {objective.text: objective.maximize for objective in done.plan.objectives}
+    maximize = {objective.text: objective.maximize for objective in view.objectives}
     found = []
     for one in held_out.compared:
         ends = (one.lead.low, one.lead.mean, one.lead.high)
-        if not one.original or not all(map(math.isfinite, ends)):
+        if not one.original or None in ends:
             continue
-        low, middle, high = (end / abs(one.original) for end in ends)
+        low, middle, high = ((end or 0.0) / abs(one.original) for end in ends)
         kind = ""
-        if one.name in objectives and (low > 0 or high < 0):
-            kind = "better" if (low > 0) == objectives[one.name] else "worse"
+        if one.name in maximize and (low > 0 or high < 0):
+            kind = "better" if (low > 0) == maximize[one.name] else "worse"
         title = f"{one.name}: {middle:+.0%} ({low:+.0%} to {high:+.0%})"
         found.append(Whisker(one.name, low, middle, high, title, kind))
     return intervals("relative change, 95% CI", found, "{:+.0%}".format) if found else None
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class ChangedRow:
-    """A test row that the two programs did not do equally well: its inputs, both answers, and both values of
-    the first objective. `better` says that the tuned one did it better."""
+def _front(view: StudyView, trials: Sequence[TrialLine]) -> Chart | None:
+    """Trials in the first objective and the second, or the cost, with a line through those that are
+    Pareto-optimal in the search. Named points that ran on test rows are green and have intervals."""
+    first, several = view.objectives[0], len(view.objectives) > 1
+    second = view.objectives[1].text if several else "cost"
 
-    number: int
-    inputs: str
-    answers: tuple[str | None, ...]
-    values: tuple[float, float]
-    better: bool
+    def place(trial: TrialLine) -> tuple[float, float] | None:
+        values = trial.values or [None]
+        across = values[1] if several and len(values) > 1 else trial.cost
+        return None if across is None or values[0] is None else (across, values[0])
 
-
-def _changed(done: StudyResult) -> list[ChangedRow]:
-    """The rows that differ, those that got worse most first."""
-    pairs = list(zip(done.front[0].measured, done.judged.measured, strict=False))
-    sign = done.plan.objectives[0].sign
-    inputs = {row.number: row.inputs for row in done.plan.read_rows(done.tested).rows} if pairs else {}
-    found = []
-    for number, (a, b) in zip(done.tested, pairs, strict=False):
-        before, after = a.objectives[0], b.objectives[0]
-        if before is not None and after is not None and before != after:
-            text = ", ".join(f"{name} = {brief(str(value), INPUT)}" for name, value in inputs[number].items())
-            said = (each.answer or each.failure for each in (a, b))
-            answers = tuple(None if text is None else brief(text, ANSWER) for text in said)
-            found.append(ChangedRow(number, text, answers, (before, after), sign * (after - before) < 0))
-    return sorted(found, key=lambda row: sign * (row.values[0] - row.values[1]))
-
-
-def _front(done: StudyResult) -> Chart:
-    """The front in the first objective and the second, or the cost. Points that ran on test rows are green
-    and have intervals; the others are where the search saw them, as are in the background those that ran on
-    all train rows."""
-    first, several = done.plan.objectives[0].text, len(done.plan.objectives) > 1
-    second = done.plan.objectives[1].text if several else "cost"
-
-    def place(point: FrontPoint) -> tuple[float, float, tuple[float, ...]] | None:
-        values = point.trial.result.values
-        across = values[1] if several and values else point.cost
-        if point.held_out is None:
-            return None if values is None or across is None else (across, values[0], ())
-        known = {each.name: each for each in point.held_out.compared}
-        up, x = known[first], known[second].tuned
-        return None if x is None or up.tuned is None else (x, up.tuned, (up.interval.low, up.interval.high))
-
-    dots = [
-        Dot(values[1] if several else cost, values[0], f"trial {t.number}: {_point(t)}", "dot off")
-        for t in done.trials.values()
-        if t.ended == "complete"
-        and (values := t.result.values)
-        and (cost := cost_of(t, done.trials[0])) is not None
-    ]
-    for point in done.front:
-        if (at := place(point)) is not None:
-            name = point.title + ("" if point.held_out else " (not on test rows)")
-            title = f"{name}: {_point(point.trial)}"
+    able = {trial.trial: at for trial in trials if trial.complete and (at := place(trial)) is not None}
+    points = {trial.trial: trial for trial in trials}
+    line = _pareto(able.values(), first.maximize, several and view.objectives[1].maximize)
+    dots = []
+    for number, trial in points.items():
+        if (at := place(trial)) is not None and trial.ended == "complete":
+            kind = "dot" if trial.feasible else "dot off"
             dots.append(
-                Dot(at[0], at[1], title, "point front" if at[2] else "point", point.title, ends=at[2])
+                Dot(*at, f"trial {number}: {_number(at[1])} at {_number(at[0])} ({_point(trial)})", kind)
             )
-    shown = [end for dot in dots for end in (dot.y, *dot.ends) if math.isfinite(end)]
+    for point in view.front:
+        own = points.get(point.trial)
+        at, ends = None if own is None else place(own), tuple[float, ...]()
+        if point.held_out is not None:
+            known = {each.name: each for each in point.held_out.compared}
+            up, across = known.get(first.text), known[second].tuned if second in known else point.cost
+            if up is None or across is None or up.tuned is None:
+                continue
+            at = across, up.tuned
+            ends = tuple(end for end in (up.interval.low, up.interval.high) if end is not None)
+        if at is not None:
+            title = point.title + ("" if point.held_out else " (not on test rows)")
+            whole = ends if len(ends) == 2 else ()
+            kind = "point front" if point.held_out else "point"
+            dots.append(Dot(*at, title, kind, point.title, ends=whole))
+    if not dots:
+        return None
+    shown = [end for dot in dots for end in (dot.y, *dot.ends)]
     money = "${:g}".format if second == "cost" else "{:,g}".format
-    across = Quantity(second, [dot.x for dot in dots], zero=False, text=money, ticks=4)
-    return scatter(across, Quantity(first, shown, zero=False), dots)
+    title = "cost per row" if second == "cost" else second
+    across_axis = Quantity(title, [dot.x for dot in dots], zero=False, text=money, ticks=4)
+    return scatter(across_axis, Quantity(first.text, shown, zero=False), dots, line=line)
 
 
-def _prompt(done: StudyResult, name: str, texts: Texts) -> tuple[Any, ...]:
+def _pareto(
+    places: Iterable[tuple[float, float]], up_is_better: bool, right_is_better: bool
+) -> list[tuple[float, float]]:
+    """The places that no other beats in both, from the best across on."""
+    best, found = math.inf, []
+    sign, turn = (-1 if up_is_better else 1), (-1 if right_is_better else 1)
+    for x, y in sorted(places, key=lambda at: (turn * at[0], sign * at[1])):
+        if sign * y < best:
+            best = sign * y
+            found.append((x, y))
+    return found
+
+
+def _prompt(prompt: PromptView) -> tuple[str, list[tuple[Any, ...]], list[dict[str, Any]]]:
     """A prompt's name, the words that are equal, deleted or inserted in its original and its tuned text, and
     the examples of the tuned one."""
-    prompt = done.plan.program.ir(0).prompt(name)
-    template = prompt.instruction or prompt.asking
-    old = template.text.split(" ") if template is not None else []
-    new = texts.instruction.split(" ") if texts.instruction is not None else old
+    old, new = prompt.before.split(" "), prompt.after.split(" ")
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    words = [(kind, " ".join(old[a:b]), " ".join(new[c:d])) for kind, a, b, c, d in matcher.get_opcodes()]
-    return name, words, texts.examples or ()
+    words: list[tuple[Any, ...]] = [
+        (kind, " ".join(old[a:b]), " ".join(new[c:d])) for kind, a, b, c, d in matcher.get_opcodes()
+    ]
+    return prompt.name, words, prompt.examples
 
 
 def _number(value: float | None, sign: bool = False) -> str:
     return "–" if value is None or not math.isfinite(value) else f"{value:{'+' if sign else ''}.4g}"
 
 
-def _point(trial: Trial) -> str:
+def _point(trial: TrialLine) -> str:
     """The values of a trial's params."""
-    texts = {k: f"{v:.4g}" if isinstance(v, float) else str(decoded(v)) for k, v in trial.point.items()}
+    texts = {k: f"{v:.4g}" if isinstance(v, float) else str(v) for k, v in trial.point.items()}
     return ", ".join(f"{name} = {text}" for name, text in texts.items())
 
 
 # ---------------------------------------------------------------- charts
 
 
-def charts(done: StudyResult) -> Iterator[tuple[str, str, list[Chart] | str]]:
+def charts(view: StudyView, trials: Sequence[TrialLine]) -> Iterator[tuple[str, str, list[Chart] | str]]:
     """Titles and captions of charts of the search, each with its charts or with why it cannot be drawn."""
     drawn = [
         (
@@ -186,7 +183,7 @@ def charts(done: StudyResult) -> Iterator[tuple[str, str, list[Chart] | str]]:
             "Points as they were tried, and the best so far of those on all train rows. Gray: infeasible.",
             _history,
         ),
-        ("Importance", "How much of the difference between trials each param explains.", _importance),
+        ("Importance", "The share of the difference between trials that each param explains.", _importance),
         ("Pair of params", "The two params with the most values tried. Darker trials are better.", _pair),
         ("Rows seen", "Mean of each trial over the rows it has seen; pruned trials end early.", _rows_seen),
         ("Slices", "Each param by itself. Darker trials are better.", _slices),
@@ -194,8 +191,8 @@ def charts(done: StudyResult) -> Iterator[tuple[str, str, list[Chart] | str]]:
     ]
     for title, caption, make in drawn:
         try:
-            yield title, caption, make(_Search(done)) or "no param varied"
-        except (ValueError, RuntimeError, ImportError) as error:
+            yield title, caption, make(_Search(view, trials)) or "no param varied"
+        except ValueError as error:
             yield title, "", str(error)
 
 
@@ -203,38 +200,40 @@ def charts(done: StudyResult) -> Iterator[tuple[str, str, list[Chart] | str]]:
 class _Search:
     """The trials that have values, and what varied between them. Raises ValueError if there is none."""
 
-    def __init__(self, done: StudyResult) -> None:
-        self.done = done
-        self.values = {r.number: r.result.values for r in done.trials.values() if r.result.values}
-        self.trials = [done.trials[number] for number in self.values]
+    def __init__(self, view: StudyView, trials: Sequence[TrialLine]) -> None:
+        self.view = view
+        self.values = {t.trial: [v for v in t.values if v is not None] for t in trials if t.values}
+        count = len(view.objectives)
+        self.trials = [t for t in trials if len(self.values.get(t.trial, ())) == count]
         if not self.trials:
             raise ValueError("no trial has a value")
+        known = [self.values[trial.trial] for trial in self.trials]
         self.objectives = [
-            Quantity(objective.text, [values[place] for values in self.values.values()], zero=False)
-            for place, objective in enumerate(done.plan.objectives)
+            Quantity(objective.text, [values[place] for values in known], zero=False)
+            for place, objective in enumerate(view.objectives)
         ]
         names = dict.fromkeys(name for trial in self.trials for name in trial.point)
         points = {name: [_shown(r.point[name]) for r in self.trials if name in r.point] for name in names}
         self.params = [Quantity(name, v, zero=False) for name, v in points.items() if len(set(v)) > 1]
-        best_first = sorted(self.trials, key=self.value, reverse=done.plan.objectives[0].maximize)
+        best_first = sorted(self.trials, key=self.value, reverse=view.objectives[0].maximize)
         self.shades = {
-            r.number: f"q{SHADES - 1 - SHADES * rank // len(best_first)}" if r.feasible else "off"
+            r.trial: f"q{SHADES - 1 - SHADES * rank // len(best_first)}" if r.feasible else "off"
             for rank, r in enumerate(best_first)
         }
 
-    def value(self, trial: Trial) -> float:
+    def value(self, trial: TrialLine) -> float:
         """Its first objective."""
-        return self.values[trial.number][0]
+        return self.values[trial.trial][0]
 
-    def title(self, trial: Trial) -> str:
+    def title(self, trial: TrialLine) -> str:
         """What is shown of it under the mouse."""
-        values = ", ".join(f"{value:.4g}" for value in self.values[trial.number])
-        return f"trial {trial.number}: {values} ({_point(trial)})"
+        values = ", ".join(f"{value:.4g}" for value in self.values[trial.trial])
+        return f"trial {trial.trial}: {values} ({_point(trial)})"
 
-    def quantity(self, trial: Trial, quantity: Quantity) -> Any:
+    def quantity(self, trial: TrialLine, quantity: Quantity) -> Any:
         """Its value of an objective or a param; None if it has none."""
         if quantity in self.objectives:
-            return self.values[trial.number][self.objectives.index(quantity)]
+            return self.values[trial.trial][self.objectives.index(quantity)]
         return _shown(trial.point[quantity.title]) if quantity.title in trial.point else None
 
     def dots(self, across: Quantity, up: Quantity) -> list[Dot]:
@@ -243,30 +242,25 @@ class _Search:
         for trial in self.trials:
             x, y = self.quantity(trial, across), self.quantity(trial, up)
             if x is not None and y is not None:
-                found.append(Dot(x, y, self.title(trial), f"dot {self.shades[trial.number]}"))
+                found.append(Dot(x, y, self.title(trial), f"dot {self.shades[trial.trial]}"))
         return found
 
 
 def _history(search: _Search) -> list[Chart]:
-    objective, best = search.objectives[0], max if search.done.plan.objectives[0].maximize else min
+    objective, best = search.objectives[0], max if search.view.objectives[0].maximize else min
     dots = [
-        Dot(r.number, search.value(r), search.title(r), "dot" if r.feasible else "dot off")
+        Dot(r.trial, search.value(r), search.title(r), "dot" if r.feasible else "dot off")
         for r in search.trials
     ]
-    feasible = [trial for trial in search.trials if trial.feasible and trial.ended == "complete"]
-    line = zip([r.number for r in feasible], accumulate(map(search.value, feasible), best), strict=True)
+    feasible = [trial for trial in search.trials if trial.complete]
+    line = zip([r.trial for r in feasible], accumulate(map(search.value, feasible), best), strict=True)
     return [scatter(Quantity("trial", [dot.x for dot in dots]), objective, dots, line=list(line))]
 
 
 def _importance(search: _Search) -> list[Chart]:
-    import warnings
-
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = optuna.importance.get_param_importances(search.done.study)
+    found = search.view.importances
+    if not found:
+        raise ValueError(search.view.unimportant or "known once the search has ended")
     bars = [Whisker(name, 0.0, value, value, f"{name}: {value:.2f}") for name, value in found.items()]
     return [intervals("importance", bars, "{:g}".format)]
 
@@ -286,16 +280,16 @@ def _slices(search: _Search) -> list[Chart]:
 def _rows_seen(search: _Search) -> list[Chart]:
     curves: dict[int, list[float]] = {}
     for trial in search.trials:
-        values = [m.objectives[0] for m in trial.rows if m.objectives[0] is not None]
-        curves[trial.number] = [total / seen for seen, total in enumerate(accumulate(values), start=1)]
+        values = [value for value in trial.curve if value is not None]
+        curves[trial.trial] = [total / seen for seen, total in enumerate(accumulate(values), start=1)]
     means = [value for curve in curves.values() for value in curve]
     rows = Quantity("rows", [1, max(map(len, curves.values()))], zero=False)
     chart, across, up = plane(
         "rows seen", rows, Quantity(f"mean of {search.objectives[0].title}", means, zero=False)
     )
-    for trial in sorted(search.trials, key=lambda trial: trial is search.done.winner):
-        own = trial is search.done.winner
-        curve = [(across(seen), up(v)) for seen, v in enumerate(curves[trial.number], start=1)]
+    for trial in sorted(search.trials, key=lambda trial: trial.trial == search.view.winner):
+        own = trial.trial == search.view.winner
+        curve = [(across(seen), up(v)) for seen, v in enumerate(curves[trial.trial], start=1)]
         _draw(chart, "best" if own else "" if trial.feasible else "off", curve, search.title(trial))
     return [chart]
 
@@ -311,7 +305,7 @@ def _parallel(search: _Search) -> list[Chart]:
     quantities = [*search.params, search.objectives[0]]
     step = (WIDE - 120 - RIGHT) / max(1, len(quantities) - 1)
     ticks: list[tuple[float, float, str]] = []
-    lines: dict[int, list[tuple[float, float]]] = {trial.number: [] for trial in search.trials}
+    lines: dict[int, list[tuple[float, float]]] = {trial.trial: [] for trial in search.trials}
     for place, quantity in enumerate(quantities):
         x, scale = 80 + step * place, quantity.over(chart.height - BELOW, TOP)
         chart.mark("path", "grid", d=f"M{x:.1f} {scale.start:.1f}V{scale.end:.1f}")
@@ -319,9 +313,9 @@ def _parallel(search: _Search) -> list[Chart]:
         ticks += [(x - 6, y + 3.5, label) for y, label in scale.marks]
         for trial in search.trials:
             if (value := search.quantity(trial, quantity)) is not None:
-                lines[trial.number].append((x, scale(value)))
+                lines[trial.trial].append((x, scale(value)))
     for trial in search.trials:
-        _draw(chart, search.shades[trial.number], lines[trial.number], search.title(trial))
+        _draw(chart, search.shades[trial.trial], lines[trial.trial], search.title(trial))
     for x, y, label in ticks:
         chart.mark("text", "tick above", text=label, x=x, y=y)
     return [chart]
@@ -329,4 +323,4 @@ def _parallel(search: _Search) -> list[Chart]:
 
 def _shown(value: Any) -> Any:
     """A param's value for an axis: a number or a text."""
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else str(decoded(value))
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)

@@ -240,3 +240,66 @@ def test_python_that_was_allowed_for_a_run_is_not_allowed_by_its_history(gotc: G
     (record,) = (folder / ".gotc" / "runs").glob("*.json")
     assert "allow_python" not in record.read_text()
     assert gotc("run", "--resume", "last").code == 0
+
+
+def test_an_evaluation_and_a_comparison_are_recorded_with_their_rows_and_no_secret(
+    gotc: Gotc, folder: Path
+) -> None:
+    (folder / "q.csv").write_text("question,expected\nwhy,1\nhow,2\nwho,3\n")
+    secret = ("--base-url", "http://127.0.0.1:9/v1?key=hidden")
+    assert gotc("eval", "vote.got", "--data", "q.csv", "--model", "simulated", *secret).code == 0
+    found = gotc("compare", "vote.got", "--data", "q.csv", "--schemes", "vote,single", "--json")
+    assert found.code == 0, found.err
+    compared, evaluated = gotc("runs", "--json").json()["runs"]
+    assert (evaluated["kind"], evaluated["state"], evaluated["scheme"]) == ("eval", "done", "vote")
+    assert (compared["kind"], compared["scheme"]) == ("compare", "vote, single")
+    whole = gotc("show", compared["run"], "--json").json()
+    assert [row["inputs"]["question"] for row in whole["rows"]] == ["why", "how", "who"]
+    assert [run["scheme"] for run in whole["rows"][1]["runs"]] == [0, 1]
+    given = {scheme["scheme"]: scheme["runs"] for scheme in found.json()["schemes"]}
+    for row in whole["rows"]:
+        for run in row["runs"]:
+            name = ("vote", "single")[run.pop("scheme")]
+            assert run == given[name][row["row"]]
+    assert whole["rows"][0]["runs"][0]["seconds"] is not None
+    shown = gotc("show", compared["run"]).out
+    assert "row 1  question = \"how\"" in shown and "Pareto-optimal" in shown
+    assert gotc("show", compared["run"], "1").out in shown
+    assert gotc("show", compared["run"], "7").code == 2
+    assert "`gotc runs` lists the others" in gotc("show").err
+    # Only runs have a graph, and are repeated.
+    assert gotc("run", *RUN[1:]).code == 0
+    assert gotc("eval", "vote.got", "--data", "q.csv").code == 0
+    assert gotc("graph", "last", "--format", "json").code == 0
+    refused = gotc("run", "--resume", evaluated["run"])
+    assert refused.code == 2 and "is of `gotc eval`" in refused.err
+    for file in (folder / ".gotc" / "runs").iterdir():
+        assert b"hidden" not in file.read_bytes(), file
+
+
+def test_damaged_rows_are_said_with_their_line(gotc: Gotc, folder: Path) -> None:
+    (folder / "q.csv").write_text("question,expected\nwhy,1\nhow,2\n")
+    assert gotc("eval", "vote.got", "--data", "q.csv").code == 0
+    (rows,) = (folder / ".gotc" / "runs").glob("*.rows.jsonl")
+    lines = rows.read_text().splitlines()
+    rows.write_text(lines[0] + '\n{"row": -1}\n')
+    run = gotc("runs", "--json").json()["runs"][0]["run"]
+    damaged = gotc("show", run)
+    assert damaged.code == 2
+    assert "damaged at line 2" in damaged.err
+    record = rows.with_name(rows.name.replace(".rows.jsonl", ".json"))
+    rows.write_text(lines[0] + "\n")
+    content = json.loads(record.read_text())
+    content["document"]["evaluations"][0]["kind"] = 7
+    record.write_text(json.dumps(content))
+    assert "is damaged" in gotc("show", run).err
+    content["document"] = {"evaluations": []}
+    record.write_text(json.dumps(content))
+    assert "is damaged" in gotc("show", run).err
+
+
+def test_an_evaluation_that_fails_or_stops_is_recorded_so(gotc: Gotc, folder: Path) -> None:
+    (folder / "q.csv").write_text("question,expected\nwhy,1\nhow,2\n")
+    assert gotc("eval", "vote.got", "--data", "q.csv", "--max-calls", "1", "--no-cache").code == 3
+    (run,) = gotc("runs", "--json").json()["runs"]
+    assert run["state"] == "partial" and "calls" in run["error"]
