@@ -20,6 +20,7 @@ from gotlang.compiler import compile_source, handed_in
 from gotlang.errors import CompileError, RunError, SimulatedWarning, UsageError
 from gotlang.files import compile_file
 from gotlang.models.base import ModelOptions
+from gotlang.models.prices import Spent as Spent
 from gotlang.models.registry import default_model as default_model
 from gotlang.options import Options as Options
 from gotlang.program import CheckedProgram

@@ -14,8 +14,7 @@ from gotlang.cli.output import complain
 from gotlang.config import ConfiguredUrl
 
 if TYPE_CHECKING:
-    from gotlang.api import Options
-    from gotlang.models.prices import Spent
+    from gotlang.api import Options, Spent
     from gotlang.report.history import Kind, RunRecord, State
     from gotlang.span import Source
 

@@ -30,9 +30,8 @@ from gotlang.errors import GotError, UsageError
 from gotlang.result import dollars
 
 if TYPE_CHECKING:
-    from gotlang.api import Options
+    from gotlang.api import Options, Spent
     from gotlang.cli.progress import Progress
-    from gotlang.models.prices import Spent
     from gotlang.program import CheckedProgram
     from gotlang.report.history import State
     from gotlang.tune.budget import StudyBudget

@@ -263,7 +263,7 @@ def test_an_evaluation_and_a_comparison_are_recorded_with_their_rows_and_no_secr
             assert run == given[name][row["row"]]
     assert whole["rows"][0]["runs"][0]["seconds"] is not None
     shown = gotc("show", compared["run"]).out
-    assert "row 1  question = \"how\"" in shown and "Pareto-optimal" in shown
+    assert 'row 1  question = "how"' in shown and "Pareto-optimal" in shown
     assert gotc("show", compared["run"], "1").out in shown
     assert gotc("show", compared["run"], "7").code == 2
     assert "`gotc runs` lists the others" in gotc("show").err
