@@ -90,7 +90,10 @@ def _blocking(work: Method[P, Coroutine[Any, Any, T]]) -> Method[P, T]:
 class Program(CheckedProgram):
     """A program that compiles, ready to run. Get one from `load` or `compile`.
 
-    `schemes`, `params` and `prompts` are its parts by name.
+    `schemes`, `params` and `prompts` are its parts by name. In its methods, `scheme` is the name of a scheme
+    (default: of the file's own the one named like it, otherwise the last one), `options` are those of the
+    runs (default: `Options()`), `level` is an optimization level from 0 to 2, and `on_session` is called with
+    the open session, which can be stopped.
     """
 
     async def arun(
@@ -105,13 +108,12 @@ class Program(CheckedProgram):
         on_session: OnSession = _ignore,
         **more: Any,
     ) -> Result:
-        """Run a scheme (default: of the file's own the one named like it, otherwise the last one).
+        """Run a scheme.
 
         Inputs are given by keyword or in `inputs`; a `pathlib.Path` is read as `gotc run --input NAME=@FILE`
-        reads it. `truth` is the known answer. `result.status` says whether the result is complete, invalid
-        or partial. `on_session` is called with the open session, which can be stopped. Raises UsageError for
-        wrong inputs and options, RunError if there is no result, TypeError for inputs that are not given by
-        name.
+        reads it. `truth` is the known answer. `result.status` says whether the result is complete, invalid or
+        partial; `run_id` is the run's name in the history (default: a new one). Raises UsageError for wrong
+        inputs and options, RunError if there is no result, TypeError for inputs that are not given by name.
         """
         given = self._read(scheme, {**self._inputs(inputs), **more})
         async with Session(self, prepare(self, options)) as session:
@@ -148,7 +150,8 @@ class Program(CheckedProgram):
     def thresholds(
         self, conditions: Iterable[str], *, scheme: str | None = None, metrics: Sequence[str] = ()
     ) -> list[Threshold]:
-        """Conditions on an evaluation, such as `mean(score) > 2`. Raises UsageError for invalid ones."""
+        """Conditions on an evaluation, such as `mean(score) > 2`, by the score and `metrics`. Raises
+        UsageError for invalid ones."""
         from gotlang.evaluate.threshold import threshold
 
         chosen = self.scheme(scheme)
@@ -468,13 +471,14 @@ class Program(CheckedProgram):
     ) -> StudyResult:
         """Search for better params and prompts under a cost constraint, and compare with the original.
 
-        Expressions are texts, as in a study: `minimize="mistakes(result, numbers)"`, `subject_to=["cost <=
-        baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`. `data` is a path
-        relative to the program's file, or rows in memory; `columns` maps inputs to columns (default:
-        inferred), `rows` and `sample` select rows as in `dataset`. `train` and `test` are numbers of rows
-        (default: half of them each), `budget` is in US dollars. Further settings are those of a study
-        (docs/studies.md). The study is stored in `folder`, and the same call continues it; None stores
-        nothing.
+        Expressions are texts, as in a study: `minimize="mistakes(result, numbers)"` (or `maximize`),
+        `subject_to=["cost <= baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`.
+        `data` is a path relative to the program's file, or rows in memory; `columns` maps inputs to columns
+        (default: inferred), `rows` and `sample` select rows as in `dataset`. `train` and `test` are numbers
+        of rows (default: half of them each), `budget` is in US dollars, `trials` the most trials, `sampler`
+        that of large spaces, such as `tpe`. Further settings are those of a study (docs/studies.md). The
+        study is stored in `folder`, and the same call continues it; None stores nothing. `observe` is called
+        with its progress.
 
         Raises UsageError, CompileError with every error in the expressions, RunError and BudgetExceeded, the
         last if not even the original could be measured.

@@ -65,11 +65,13 @@ def default_cache() -> Path | str | None:
 @dataclass(frozen=True)
 class Options:
     """How to run. Every field has the meaning and the default of the option of `gotc run` with its name,
-    including defaults from the environment and from `gotc.toml`.
+    including defaults from the environment and from `gotc.toml`; options that begin with `--no-`
+    are fields without it (`batching`). `level` is that of `-O`.
 
     `model` is a spec such as `openai:gpt-4o-mini`, or a Model (default: as configured, otherwise
-    `openai:$OPENAI_MODEL` if a key is set, otherwise simulated by the program's simulators).
-    `cache` is a Cache, the path of one, or None for no cache beyond the run itself (default:
+    `openai:$OPENAI_MODEL` if a key is set, otherwise simulated by the program's simulators). `params` are
+    values of the program's params by name, `prices` is a file of prices, and `record` one to record the run
+    in. `cache` is a Cache, the path of one, or None for no cache beyond the run itself (default:
     `.gotc/cache.sqlite`, and None for a Model object, whose name does not identify its responses).
     `on_cache_loss` says what happens once the cache stores nothing any more: `stop`, the default, requests
     nothing further, `go-on` does, and what it pays for is lost.

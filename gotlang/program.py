@@ -67,7 +67,7 @@ class CheckedProgram:
 
     def scheme(self, name: str | None = None) -> Scheme:
         """The scheme of a name. By default one of the file's own, or of all if it has none: the one named
-        like the file, otherwise the last one."""
+        like the file, otherwise the last one. Raises UsageError if there is none."""
         schemes = self.schemes
         name = self._ir.main if name is None else name
         if name is None:

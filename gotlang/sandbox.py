@@ -247,8 +247,10 @@ def run_in_sandbox(
     """Run the text of a stranger's program as `gotc run --sandbox --json` does; its document (docs/json.md).
 
     The process works in an empty folder of its own, and its environment has nothing but the key and the
-    address of the model's provider. `model` is a spec such as `openai:gpt-4o-mini`. Blocks until it ends, for
-    a thread of the caller's. Raises SandboxError if there is no result, UsageError for wrong options.
+    address of the model's provider. `model` is a spec such as `openai:gpt-4o-mini`; `scheme`, `base_url`,
+    `params`, `max_usd` and `max_calls` are as in `Program.run` and its `Options`, and `limits` those of the
+    process (default: `SandboxLimits()`). Blocks until it ends, for a thread of the caller's. Raises
+    SandboxError if there is no result, UsageError for wrong options.
     """
     limits = limits or SandboxLimits()
     options = {"scheme": scheme, "base-url": base_url, "max-usd": max_usd, "max-calls": max_calls}

@@ -6,10 +6,13 @@ import importlib.util
 import os
 import re
 import runpy
+import time
 import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from support.browser import browser, needs_browser
 
 ROOT = Path(__file__).parents[1]
 MAKE = runpy.run_path(str(ROOT / "docs" / "site" / "make.py"))
@@ -44,8 +47,17 @@ def _slug(head: str) -> str:
 
 def test_every_page_is_reached_from_the_menu() -> None:
     settings = tomllib.loads((ROOT / "docs" / "site" / "zensical.toml").read_text())
-    menu = [place for entry in settings["project"]["nav"] for place in entry.values()]
+    first, *sections = settings["project"]["nav"]
+    kinds = {kind: pages for section in sections for kind, pages in section.items()}
+    assert [*kinds] == ["Tutorial", "How-to", "Reference", "Explanation", "Project"]
+    menu = [
+        *first.values(),
+        *(place for pages in kinds.values() for page in pages for place in page.values()),
+    ]
     assert set(menu) <= {*TABLE.values(), "programs.md"}
+    assert len(menu) == len(set(menu))
+    for place in TABLE.values():
+        assert "/" in place or place.endswith(MAKE["PICTURES"]) or place in menu, f"{place} is of which kind?"
     names = {place: name for name, place in TABLE.items()}
     texts = {
         place: MAKE["page"](name, TABLE)
@@ -66,20 +78,61 @@ def test_every_page_is_reached_from_the_menu() -> None:
     assert lost == set(), "link these from a page, or name them in docs/site/zensical.toml"
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("zensical") is None, reason="zensical is not installed (extra `docs`)"
-)
-def test_the_site_builds_and_asks_no_other_host_for_anything(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    MAKE["build"](tmp_path / "site")
-    assert "No issues found" in "".join(capfd.readouterr())
-    html = tmp_path / "site" / "html"
-    assert (html / "programs" / "sort128" / "index.html").is_file()
-    for page in html.rglob("index.html"):
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built once; building it warns of nothing (`--strict`)."""
+    if importlib.util.find_spec("zensical") is None:
+        pytest.skip("zensical is not installed (extra `docs`)")
+    folder = tmp_path_factory.mktemp("site") / "site"
+    MAKE["build"](folder)
+    return folder / "html"
+
+
+def test_the_site_asks_no_other_host_for_anything(html: Path) -> None:
+    assert (html / "programs" / "sort128.html").is_file()
+    for page in html.rglob("*.html"):
         loaded = re.findall(r'<(?:link|script|img)[^>]* (?:href|src)="([^"]+)"', page.read_text())
         assert loaded
         assert [address for address in loaded if "://" in address] == [], page
+
+
+def test_programs_are_colored_by_the_lexer_of_the_language(html: Path) -> None:
+    if not entry_points(group="pygments.lexers", name="got"):
+        pytest.skip("this installation is older than the lexer: install it again")
+    for page in ("programs/sort128", "language", "index"):
+        assert '<span class="k">scheme</span>' in (html / f"{page}.html").read_text(), page
+
+
+def test_every_block_of_code_is_one_on_its_page(html: Path) -> None:
+    assert [page.name for page in html.rglob("*.html") if "<p>```" in page.read_text()] == []
+
+
+@needs_browser
+def test_the_pages_and_their_search_work_from_a_folder(html: Path, tmp_path: Path) -> None:
+    active = (
+        "let e = document.activeElement; while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;"
+    )
+    links = """
+    const inner = (e) => [e, ...(e.shadowRoot ? all(e.shadowRoot) : [])];
+    const all = (root) => [...root.querySelectorAll("*")].flatMap(inner);
+    return all(document).filter((e) => e.tagName === "A" && e.href.includes("?h=")).map((e) => e.href);
+    """
+    with browser(tmp_path, dark=True, width=400) as window:
+        for page in ("index", "language", "api", "neighbours", "programs/sort128"):
+            window.open(html / f"{page}.html")
+            assert window.run("return document.documentElement.scrollWidth <= window.innerWidth"), page
+        window.open(html / "index.html")
+        window.run("document.querySelector('.md-search__button').click()")
+        found: list[str] = []
+        for _ in range(50):
+            window.run(
+                f"{active} e.value = 'KeepBestN'; e.dispatchEvent(new Event('input', {{bubbles: true}}));"
+            )
+            if found := window.run(links):
+                break
+            time.sleep(0.1)
+        assert any("language.html" in address for address in found)
+        assert window.errors() == []
 
 
 def test_every_picture_is_shown_on_a_page() -> None:

@@ -20,10 +20,10 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
-GOT = re.compile(r"^```got$", re.MULTILINE)
 PICTURES = (".svg", ".png")
-HIGHLIGHT = "python"
-"""What programs are colored as: their words, texts and comments are near enough to it."""
+SHIM = "https://unpkg.com/iframe-worker/shim"
+VENDOR = ROOT / "docs" / "site" / "vendor" / "iframe-worker.js"
+"""What that is: version 1.0.4, with its licence beside it."""
 
 
 def pages() -> dict[str, str]:
@@ -50,7 +50,8 @@ def page(name: str, table: dict[str, str]) -> str:
     """A file of the repository as a page. Raises ValueError for a link to what is not on the site."""
     text = (ROOT / name).read_text("utf-8")
     if not name.endswith(".md"):
-        return f"---\nhide: [toc]\n---\n\n# {PurePosixPath(name).name}\n\n```{HIGHLIGHT}\n{text}```\n"
+        kind = "got" if name.endswith(".got") else "text"
+        return f"---\nhide: [toc]\n---\n\n# {PurePosixPath(name).name}\n\n```{kind}\n{text}```\n"
 
     def moved(match: re.Match[str]) -> str:
         target = os.path.normpath(PurePosixPath(name).parent / match[1])
@@ -60,7 +61,18 @@ def page(name: str, table: dict[str, str]) -> str:
 
     parts = FENCE.split(text)
     parts[::2] = [LINK.sub(moved, part) for part in parts[::2]]
-    return "".join(GOT.sub(f"```{HIGHLIGHT}", part) for part in parts)
+    parts[1::2] = map(_fence, parts[1::2])
+    return "".join(parts)
+
+
+def _fence(block: str) -> str:
+    """A block of code with the language in its first line, and the name of its file, if it has one, as title.
+    What tests know it by is left out; a part of a program that is no program has no language on its page."""
+    first, _, rest = block.partition("\n")
+    language, *words = first.removeprefix("```").split() or [""]
+    language = language or ("got" if rest.startswith(("scheme ", "prompt ", "study ")) else "")
+    names = [word.removeprefix("file=") for word in words if word.startswith("file=")]
+    return "".join([f"```{language}", *(f' title="{name}"' for name in names), "\n", rest])
 
 
 def programs(table: dict[str, str]) -> str:
@@ -91,6 +103,11 @@ def build(folder: Path) -> None:
     shutil.copy(ROOT / "docs" / "site" / "zensical.toml", folder)
     # It runs in the folder: its own cache stays there too.
     subprocess.run([sys.executable, "-m", "zensical", "build", "--clean", "--strict"], cwd=folder, check=True)
+    # The one script that the pages would load from elsewhere comes with them: the worker of their search.
+    shutil.copy(VENDOR, folder / "html" / "assets")
+    for made in (folder / "html").rglob("*.html"):
+        own = os.path.relpath(folder / "html" / "assets" / VENDOR.name, made.parent)
+        made.write_text(made.read_text("utf-8").replace(SHIM, own), "utf-8")
 
 
 if __name__ == "__main__":

@@ -165,8 +165,8 @@ class Evaluation(Displayed):
         return cost_metric([self])
 
     def interval(self, metric: str, *, seed: int = 0) -> Interval | None:
-        """The mean of a metric over the rows with its 95% CI; None if no row has it. Bounds are cut to what
-        is possible: no negative spending, nothing beyond the best score."""
+        """The mean of a metric over the rows with its 95% CI, by a bootstrap with this `seed`; None if no row
+        has it. Bounds are cut to what is possible: no negative spending, nothing beyond the best score."""
         if (metric, seed) in self._intervals:
             return self._intervals[metric, seed]
         _, values = self._by_row(metric)
