@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 EDITORS = ROOT / "editors"
@@ -27,6 +28,25 @@ HELIX = {
     "@local.definition.type": "@local.definition",
     "@local.definition.parameter": "@local.definition",
 }
+SCOPES = {
+    "argument": "variable.parameter",
+    "builtin": "support.function",
+    "comment": "comment.line.number-sign",
+    "constant": "constant.language",
+    "declared": "entity.name.function",
+    "escape": "constant.character.escape",
+    "function": "entity.name.function",
+    "keyword": "keyword.control",
+    "name": "variable.other",
+    "number": "constant.numeric",
+    "operation": "support.class.operation",
+    "operator": "keyword.operator",
+    "punctuation": "punctuation",
+    "string": "string.quoted.double",
+    "template": "punctuation.section.embedded",
+    "type": "entity.name.type",
+}
+"""The scopes of TextMate for the kinds of the rules."""
 CONSTANTS = ("true", "false", "none")
 ABOUT = {
     "KEYWORDS": "Every word that is a keyword somewhere.",
@@ -89,11 +109,46 @@ def files() -> dict[Path, str]:
     for_helix = EDITORS / "helix" / "queries" / "got"
     return {
         ROOT / "gotlang" / "highlighting" / "words.py": module(),
+        EDITORS / "vscode" / "got.tmLanguage.json": textmate(),
         queries / "highlights.scm": highlights,
         for_helix / "highlights.scm": renamed(highlights),
         for_helix / "injections.scm": (queries / "injections.scm").read_text("utf-8"),
         for_helix / "locals.scm": renamed((queries / "locals.scm").read_text("utf-8")),
     }
+
+
+def textmate() -> str:
+    """TextMate's grammar: the rules that the lexer of Pygments is made of."""
+    from gotlang.highlighting.rules import CONTEXTS, Match, Rule
+
+    def captures(kinds: str) -> dict[str, dict[str, str]]:
+        numbered = enumerate(kinds.split(), 1 if " " in kinds else 0)
+        return {str(number): {"name": f"{SCOPES[kind]}.got"} for number, kind in numbered if kind != "-"}
+
+    def converted(rule: Rule) -> dict[str, Any]:
+        if isinstance(rule, str):
+            return {"include": f"#{rule}"}
+        if isinstance(rule, Match):
+            return {"match": rule.pattern, "captures": captures(rule.kinds)}
+        inside = [{"include": f"#{rule.inside}"}] if CONTEXTS[rule.inside] else []
+        found = {
+            "begin": rule.begin,
+            "beginCaptures": captures(rule.kinds),
+            "end": rule.end,
+            "endCaptures": captures(rule.end_kind),
+            "patterns": inside,
+        }
+        return found | ({"contentName": f"{SCOPES[rule.text]}.got"} if rule.text != "-" else {})
+
+    grammar = {
+        "comment": "Made by `python editors/build.py` of gotlang/highlighting/rules.py.",
+        "name": "got",
+        "scopeName": "source.got",
+        "fileTypes": ["got"],
+        "patterns": [{"include": "#root"}],
+        "repository": {name: {"patterns": list(map(converted, rules))} for name, rules in CONTEXTS.items()},
+    }
+    return json.dumps(grammar, indent=2) + "\n"
 
 
 def with_keywords(query: str) -> str:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
+import json
 import re
 import runpy
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Comment, Keyword, Name, Number, String, Text
+from support.extension import EXTENSION, node_modules
 from support.highlighting import ROOT, programs, tokens
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from gotlang.highlighting.words import KEYWORDS
 from gotlang.span import Source
 from gotlang.syntax.parse import parse
+from gotlang.version import __version__
 
 BUILD = runpy.run_path(str(ROOT / "editors" / "build.py"))
 PROGRAMS = programs()
@@ -149,3 +154,62 @@ def test_the_corpus(title: str, text: str, wanted: str, language: Language) -> N
 def test_every_query_fits_the_grammar(query: Path, language: Language) -> None:
     tree = Parser(language).parse(PROGRAMS["programs/sort128.got"].encode())
     assert QueryCursor(Query(language, query.read_text())).captures(tree.root_node)
+
+
+# ---------------------------------------------------------------- VS Code
+
+SCOPES = (("constant.language", "constant"), ("keyword.control", "keyword"), ("entity.name.type", "capital"))
+SCOPES += (("support.class", "capital"), ("variable", "name"), ("entity.name.function", "name"))
+SCOPES += (("support.function", "name"), ("constant.numeric", "number"), ("string", "string"))
+SCOPES += (("comment", "comment"),)
+
+
+@pytest.fixture(scope="session")
+def textmate() -> dict[str, list[str]]:
+    """The kind of each character of every program, as VS Code's own engine tokenizes it."""
+    script = [ROOT / "tests" / "support" / "textmate.mjs", node_modules(), EXTENSION / "got.tmLanguage.json"]
+    done = subprocess.run(["node", *script], input=json.dumps(PROGRAMS), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for name, tokens_found in json.loads(done.stdout).items():
+        lines = [["blank"] * (len(line) + 1) for line in PROGRAMS[name].split("\n")]
+        for number, start, end, scopes in tokens_found:
+            scope = scopes[-1] if scopes else ""
+            kind = next((kind for prefix, kind in SCOPES if scope.startswith(prefix)), "sign")
+            lines[number][start:end] = [kind] * len(lines[number][start:end])
+        found[name] = list(itertools.chain(*lines))[:-1]
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_textmate_agrees_with_the_parser(name: str, textmate: dict[str, list[str]]) -> None:
+    assert PROGRAMS[name].isascii() or len(PROGRAMS[name].encode("utf-16-le")) == 2 * len(PROGRAMS[name])
+    assert differences(name, textmate[name]) == []
+
+
+def test_the_extension_is_packaged(tmp_path: Path) -> None:
+    folder = tmp_path / "editors" / "vscode"
+    shutil.copytree(EXTENSION, folder, ignore=shutil.ignore_patterns("node_modules", "dist", "*.vsix"))
+    (folder / "node_modules").symlink_to(node_modules())
+    shutil.copy(ROOT / "LICENSE", tmp_path)
+    done = subprocess.run(["npm", "run", "package"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (package,) = folder.glob("*.vsix")
+    with zipfile.ZipFile(package) as archive:
+        assert {name.removeprefix("extension/") for name in archive.namelist()} == {
+            *("[Content_Types].xml", "extension.vsixmanifest", "package.json", "readme.md", "LICENSE.txt"),
+            *("dist/extension.js", "dist/licenses.txt", "got.tmLanguage.json", "language-configuration.json"),
+        }
+        code, licences = (archive.read(f"extension/dist/{name}") for name in ("extension.js", "licenses.txt"))
+        manifest = json.loads(archive.read("extension/package.json"))
+    assert b"vscode-languageclient 11.0.0" in licences
+    for command in manifest["contributes"]["commands"]:
+        assert f'"{command["command"]}"'.encode() in code
+
+
+def test_the_versions_are_those_of_the_package() -> None:
+    version = re.sub(r"\.dev\d+$", "", __version__)
+    for path in ("vscode/package.json", "tree-sitter-got/package.json"):
+        assert json.loads((ROOT / "editors" / path).read_text())["version"] == version
+    described = json.loads((GRAMMAR / "tree-sitter.json").read_text())
+    assert described["metadata"]["version"] == version
