@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, final
@@ -158,7 +158,14 @@ def compile_source(
     types = [each.type for some in inlined.ascribed.values() for each in some]
     whole = without_unused(inlined.modules, types)
     shown = {**shown, **inlined.shown}
-    diagnostics += [_as_written(d, shown) for d in report.diagnostics]
+    unsure = frozenset[str]().union(*(m.unsure for m in modules))
+    lost = [span for m in modules for span in m.lost]
+    if any(d.code == "GOT0107" for d in diagnostics):
+        unsure |= {"*"}  # a file that was not imported
+    diagnostics += [
+        _as_written(d, shown) for d in report.diagnostics if not (broken and _follows(d, unsure, lost))
+    ]
+    unsure |= {f"{_word(sources, d.span)}*" for d in report.diagnostics if d.code == "GOT0741"}
     broken = broken or any(d.severity == "error" for d in report.diagnostics)
     checked = check(whole, functions, targets, sources, mentioned, inlined.ascribed)
     if known is not None and checked.ok and not broken:
@@ -167,10 +174,9 @@ def compile_source(
         from gotlang.analysis import analyze
 
         checked = replace(checked, diagnostics=in_order([*checked.diagnostics, *analyze(checked, files)]))
-    unsure = frozenset[str]().union(*(m.unsure for m in modules))
-    if any(d.code == "GOT0107" for d in diagnostics):
-        unsure |= {"*"}  # a file that was not imported
-    further = [_as_written(d, shown) for d in checked.diagnostics if not (broken and _follows(d, unsure))]
+    further = [
+        _as_written(d, shown) for d in checked.diagnostics if not (broken and _follows(d, unsure, lost))
+    ]
     found_in_all = in_order([*diagnostics, *further])
     if any(d.severity == "error" for d in found_in_all):
         return Compilation(source, sources, tuple(modules), found_in_all)
@@ -280,10 +286,23 @@ def _as_written(found: Diagnostic, shown: Mapping[str, str]) -> Diagnostic:
     )
 
 
-_CONSEQUENCES = {"GOT0103", "GOT0104", "GOT0313", "GOT0315", "GOT0404", "GOT0406", "GOT0602"}
+_CONSEQUENCES = {
+    *(
+        "GOT0103",
+        "GOT0104",
+        "GOT0219",
+        "GOT0313",
+        "GOT0315",
+        "GOT0404",
+        "GOT0406",
+        "GOT0602",
+        "GOT0746",
+        "GOT0749",
+    )
+}
 
 
-def _follows(found: Diagnostic, unsure: frozenset[str]) -> bool:
+def _follows(found: Diagnostic, unsure: frozenset[str], lost: Sequence[Span]) -> bool:
     """Whether a problem may be there only because of what could not be read: something that seems never used,
     or a name that is not known, and that it may have declared."""
     if found.severity == "warning":
@@ -291,7 +310,18 @@ def _follows(found: Diagnostic, unsure: frozenset[str]) -> bool:
     quoted = re.findall(r"`([^`]+)`", f"{found.message} {found.at}")
     if found.code not in _CONSEQUENCES or not quoted:
         return False
-    return unsure.issuperset(quoted[-1].split()) or ("*" in unsure and found.code != "GOT0404")
+    place = found.span
+    if any(one.source == place.source and one.start <= place.start < one.end for one in lost):
+        return True
+    starts = tuple(word[:-1] for word in unsure if word.endswith("*") and word != "*")
+    return all(word in unsure or word.startswith(starts) for word in quoted[-1].split()) or (
+        "*" in unsure and found.code != "GOT0404"
+    )
+
+
+def _word(sources: Mapping[str, Source], span: Span) -> str:
+    """The text of a place in one of the sources."""
+    return sources[span.source].text[span.start : span.end] if span.source in sources else ""
 
 
 def _mentioned(module: n.Module, read: Reader) -> Iterator[str]:

@@ -154,6 +154,8 @@ class Scope:
     known: Narrowed = field(default_factory=dict)
     narrowing: bool = False
     """Whether a condition here or around narrows types."""
+    beginnings: tuple[str, ...] = ()
+    """Words alone on a line: each may be the start of a name that is being typed."""
 
     def find(self, name: str) -> Variable | None:
         """The variable of a name, or None."""
@@ -194,6 +196,15 @@ class Scope:
         while scope is not None:
             yield from scope.names
             scope = scope.parent
+
+    def begun(self, name: str) -> bool:
+        """Whether a name starts with a word that is alone on a line here or around."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.beginnings and name.startswith(scope.beginnings):
+                return True
+            scope = scope.parent
+        return False
 
     def add(self, variable: Variable) -> None:
         """Bring a name in force; an inner one hides an outer one."""

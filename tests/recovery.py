@@ -60,7 +60,7 @@ def mistaken(rng: Random, lines: list[str], but: int) -> tuple[int, str] | None:
     not in the text that the broken line starts: without its quotes that is lost."""
     found, quotes, ends = [], '"""', but
     if lines[but].count(quotes) == 1 and "\n".join(lines[:but]).count(quotes) % 2 == 0:
-        ends = next(at for at in range(but + 1, len(lines)) if quotes in lines[at])
+        ends = next((at for at in range(but + 1, len(lines)) if quotes in lines[at]), len(lines))
     for at, line in enumerate(lines):
         if not but - 1 <= at <= ends + 1 and "#" not in line:
             for pattern, wrong in ((_STEP, r"\1Fetch"), (_SHOWN, "{{ nowhere")):

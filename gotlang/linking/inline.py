@@ -257,7 +257,8 @@ class _Inliner:
         help = f"did you mean `{guess}`?" if guess else f"write a {kind} with its inputs"
         labels = (Label(parameter.span, "declared here"),)
         message = f"`{parameter.name.text}` of `{owner}` is a {kind}"
-        self.report.error("GOT0746", message, value.span, labels=labels, help=help)
+        at = f"not a {kind}: `{called}`" if called else ""
+        self.report.error("GOT0746", message, value.span, at, labels=labels, help=help)
         return False
 
     def _fresh(self, names: Iterable[str], taken: set[str]) -> dict[str, str]:

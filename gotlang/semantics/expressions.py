@@ -239,7 +239,7 @@ class ExpressionChecker:
             self._error("GOT0105", message, node.span, help=help)
         elif name in self.symbols.callables():
             self._error("GOT0105", f"`{name}` must be called", node.span, help=f"write `{name}(...)`")
-        else:
+        elif not scope.begun(name):
             known = [*scope.visible(), *self.symbols.params]
             help = "write `right`" if name == "correct" and "right" in known else ""
             self.report.unknown("GOT0103", "name", name, node.span, known, help=help)
@@ -611,8 +611,10 @@ class ExpressionChecker:
             return FLOAT
         if name in BUILTINS:
             return self._builtin(node, BUILTINS[name], scope)
-        for argument in node.arguments:
-            self.infer(argument.value, scope)
+        known = symbols.callables()
+        for argument in node.arguments:  # what is given to an unknown function may be a prompt or a score
+            if name in known or getattr(argument.value, "name", "") not in known:
+                self.infer(argument.value, scope)
         if name in symbols.functions:
             return symbols.results.get(name, DYNAMIC)
         if name in symbols.prompts:

@@ -231,6 +231,8 @@ class PipelineChecker:
         elif name is not None and name not in self.symbols.callables():
             self.expressions.infer(value, self.whole(pool, scope))
             return UNKNOWN
+        if isinstance(value, e.Reference) and scope.find(word) is None:
+            scope.beginnings += (word,)
         self.report.error("GOT0305", "an expression is not a step", value.span, help=help)
         return UNKNOWN
 
@@ -306,7 +308,7 @@ class PipelineChecker:
             message = f"`{what}` has no thoughts to iterate over"
             self.report.error("GOT0306", message, node.span, help="give it a list: `in xs`")
             return UNKNOWN
-        if pool.single and isinstance(pool.type, ListType):
+        if pool.single and isinstance(pool.type, ListType) and not has_error(pool.type):
             message = f"`{what}` iterates over thoughts, and here is only one"
             help = "to iterate over the elements of its value, write `in it`"
             self.report.error("GOT0306", message, node.span, help=help)
@@ -416,7 +418,8 @@ class PipelineChecker:
                 inside.add(Variable(node.counter.text, INT, "value", node.counter.span, used=True))
             body = self.suite(node.body, entry, inside)
             facts, single = entry.facts.both(body.facts), entry.single and body.single
-            return body, PoolType(wider(entry.type, body.type), single, facts)
+            type_ = ANY if body is UNKNOWN else wider(entry.type, body.type)
+            return body, PoolType(type_, single, facts)
 
         entry, body = self.steady(node, pool, turn)
         if entry.type != EMPTY and not (has_error(body.type) or accepts(entry.type, body.type)):
@@ -490,6 +493,8 @@ class PipelineChecker:
         if n.is_lost(node):
             for name in ("done", *(word.text for word in node.names)):  # it may be a `foreach`
                 inside.add(Variable(name, ANY, used=True))
+            if e.HOLE in inside.names:
+                inside.beginnings = ("",)
             self.suite(node.body, UNKNOWN, inside)
             return UNKNOWN
         if node.sources:

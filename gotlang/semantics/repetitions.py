@@ -71,7 +71,14 @@ def _check_settings(
     """Check the settings of a `Repeat`, and that what it repeats can differ."""
     checker.settings(again, REPEAT, scope)
     temperature, k = setting(again, "temperature"), setting(again, "k")
-    if k is None or setting(again, "seed") is not None:
+    inner = (part for one in repeated for part in walk(one))
+    known = checker.symbols.callables()
+    lost = any(
+        (isinstance(part, e.Reference) and part.name == e.HOLE)
+        or (isinstance(part, e.Call) and part.function.text not in known)
+        for part in inner
+    )
+    if k is None or lost or setting(again, "seed") is not None:
         return
     shown = format_expression(k)
     message = help = ""

@@ -84,11 +84,12 @@ def _clauses(checker: PipelineChecker, node: n.Search, where: Scope) -> None:
             report.unknown(
                 "GOT0751", "part of the head", name, clause.name.span, [*CLAUSES, "select", "until"]
             )
+    lost = isinstance(node.root, e.Reference) and node.root.name == e.HOLE
     for name, help in (
         ("rollouts", "say how many states are expanded at most: `rollouts 30`"),
         ("select", _SELECT),
     ):
-        if name not in seen:
+        if name not in seen and not lost:
             place = Span(node.span.source, node.span.start, node.span.start + len("search"))
             report.error("GOT0751", f"`search` needs `{name}`", place, help=help)
     if node.backup is not None and node.backup.text not in BACKUPS:

@@ -125,7 +125,9 @@ class StepCheck:
         """The result type of the prompt that an operand calls, and whether it gives several values."""
         operation, symbols = self.node.operation.text, self.checker.symbols
         if not isinstance(operand, e.Call):
-            self.infer(operand, scope)
+            before = len(self.checker.report.diagnostics)
+            if self.infer(operand, scope) == ANY and len(self.checker.report.diagnostics) > before:
+                return ANY, False
             at, help = "not a call of a prompt", "write `name(arguments)`"
             self.error("GOT0313", f"`{operation}` needs a prompt", operand.span, at, help)
             return ANY, False
@@ -214,7 +216,7 @@ class StepCheck:
 
     def looks_at_thoughts(self, operand: e.Expression, scope: Scope) -> bool:
         """Whether an operand uses any thoughts of a scope, the current ones or named ones."""
-        if has_error(self.pool.type) or looks_at_pool(operand):
+        if not isinstance(operand, e.Call) or has_error(self.pool.type) or looks_at_pool(operand):
             return True
         for name in free_names(operand):
             variable = scope.find(name)
@@ -226,6 +228,11 @@ class StepCheck:
 
     def gives_logprobs(self, operand: e.Expression) -> bool:
         """Whether the step, or else the prompt that an operand calls, asks for log-probabilities."""
+        name = operand.function.text if isinstance(operand, e.Call) else ""
+        declared = self.checker.symbols.nodes.get(name)
+        settings = declared.settings if isinstance(declared, n.Prompt) else ()
+        if declared is None or any(n.is_lost(s) or isinstance(s.value, e.Reference) for s in settings):
+            return True  # what could not be read may say so
         top = self._plainly(operand, "top_logprobs")
         return top is not None or self._plainly(operand, "logprobs") is True
 

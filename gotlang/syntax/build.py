@@ -90,7 +90,8 @@ class TreeBuilder(Choices):
     def prompt(self, span, head, *children):
         name, parameters, many, result, *file = head
         place, parts = self._until(span, *nodes_in(children)), _by_kind(children)
-        system, user, turns = self._turns(parts.get("turn", []))
+        lost = any(map(n.is_lost, parts.get("setting", ())))
+        system, user, turns = self._turns(parts.get("turn", []), lost)
         instruction, given, parse, tools = self._only(parts, "instruction", "examples", "parse", "tools")
         as_turns, *examples = given or (False,)
         settings, examples = tuple(parts.get("setting", ())), (*examples, *parts.get("example", ()))
@@ -103,11 +104,12 @@ class TreeBuilder(Choices):
 
     partial = n.Partial
 
-    def _turns(self, found: Sequence[n.Turn]):
-        """The system's text and the one text of a plain prompt, or all turns of another."""
+    def _turns(self, found: Sequence[n.Turn], lost: bool):
+        """The system's text and the one text of a plain prompt, or all turns of another; `lost`: some may be
+        among the lines that could not be read."""
         texts = {role: [turn for turn in found if turn.role == role] for role in ("", "system", "user")}
         several = len(texts["user"]) > 1 or (texts["user"] and len(texts["system"]) > 1)
-        if several or any(turn.role not in texts for turn in found):
+        if several or any(turn.role not in texts for turn in found) or (texts["user"] and lost):
             for turn in texts[""]:
                 help = "in a prompt with turns each text says whose it is: write `user` before this one"
                 self._problem("GOT0701", "missing `user`", turn.span, help)
@@ -237,20 +239,22 @@ class TreeBuilder(Choices):
 
     def _signature(self, span):
         """The name of a declaration whose head is lost, and for its parameters every word that may be one."""
-        words = list(self._words(span))
+        words = self._words(span)
         if words and (words[0].text in HEADS or misspelt(words[0].text, HEADS)):
             del words[0]
         name = next((word for word in words if word.text not in HEADS), e.Identifier(span, e.HOLE))
+        if words == [name] and "(" not in self._lost[span.start]:  # it may go on
+            name = words[0] = replace(name, text=name.text + e.HOLE)
         others = [word for word in words if word.text != name.text] + [e.Identifier(span, e.HOLE)]
         return name, tuple(n.TypedName(word.span, word, self._lost_type(span)) for word in others)
 
     def _words(self, span):
         """The words of a line that is lost."""
-        for word in re.finditer(
-            r"^(?:prompt|score|metric|scheme|study)(?=\w)|[A-Za-z_]\w*", self._lost[span.start]
-        ):
-            at = span.start + word.start()
-            yield e.Identifier(replace(span, start=at, end=at + len(word[0])), word[0])
+        words = r"^(?:prompt|score|metric|scheme|study)(?=\w)|[A-Za-z_]\w*"
+        return [
+            e.Identifier(Span(span.source, span.start + word.start(), span.start + word.end()), word[0])
+            for word in re.finditer(words, self._lost[span.start])
+        ]
 
     def lost(self, span, _hole):
         return n.Evaluate(span, e.Reference(span, e.HOLE))
@@ -261,7 +265,10 @@ class TreeBuilder(Choices):
         place = self._until(span, otherwise or (branches[-1][1] if branches else body))
         if branches or otherwise or re.match(r"el|if\b", self._lost[span.start]):
             return n.If(place, ((e.Reference(span, e.HOLE), body), *branches), otherwise)
-        return n.Labelled(place, e.HOLE, (), tuple(self._words(span)), body)
+        words = [*self._words(span)]
+        if not self._lost[span.start].rstrip().endswith(":"):
+            words.append(e.Identifier(span, e.HOLE))  # the rest of the line may have had more
+        return n.Labelled(place, e.HOLE, (), tuple(words), body)
 
     def lost_branch(self, span, _hole, body=None):
         return n.MatchBranch(span, (), None, body or n.Suite(span, (self.lost(span, None),)))

@@ -71,7 +71,7 @@ class ExpressionBuilder:
                 return e.Constant(self._fragment.span(start, end), read_long(text[3:-3]), long=True)
             case "TRUE" | "FALSE" | "NONE":
                 return e.Constant(self._fragment.span(start, end), _WORDS[text])
-            case "LOST_MATCH":
+            case "LOST_MATCH" | "LOST_SEARCH":
                 return e.Reference(self._fragment.span(start, end), e.HOLE)
         return text
 

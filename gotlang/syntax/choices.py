@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.build_expressions import ExpressionBuilder
 
@@ -20,13 +21,19 @@ class Choices(ExpressionBuilder):
 
     suite: Any
     lost: Any
+    _words: Any
 
-    def search(self, span, _word, state, root, until, *rest):
+    def search(self, span, first, *rest):
+        unreadable = isinstance(first, e.Reference)
+        if unreadable:
+            state, root, until = (*self._words(first.span)[1:2], e.Identifier(span, e.HOLE))[0], first, None
+        else:
+            state, root, until, rest = *rest[:3], rest[3:]
         clauses = tuple(part for part in rest if isinstance(part, n.Setting))
         parts = [part for part in rest if isinstance(part, tuple)]
         words = [word for word, _ in parts]
         found: dict[str, Any] = dict(parts)
-        if "" not in words:  # else a line that could not be read may be any of them
+        if "" not in words and not unreadable:  # else a line that could not be read may be any of them
             wanted = [word for word in _PARTS if word in words or word in ("expand", "value")]
             if words != wanted:
                 message = (
@@ -35,7 +42,9 @@ class Choices(ExpressionBuilder):
                 place = replace(span, end=span.start + len("search"))
                 self._problem("GOT0751", message, place, f"write {', '.join(wanted)}, once each")
         missing = n.Suite(span, (self.lost(span, None),))
-        expand, value = (found.get(word, missing) for word in ("expand", "value"))
+        unread = found.pop("", missing)
+        lost = next((word for word in ("expand", "value") if word not in found), None)
+        expand, value = (found.get(word, unread if word == lost else missing) for word in ("expand", "value"))
         simulate, backup = found.get("simulate"), found.get("backup")
         ends = [backup] if backup is not None else [part for _, part in parts]
         inside = (expand, simulate, value, backup)

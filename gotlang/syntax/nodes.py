@@ -599,11 +599,13 @@ class Comment(Node, frozen=True):
 
 class Module(Node, frozen=True):
     """One file: its declarations in order, and its comments, which only the printer looks at. `unsure` are
-    the words of what could not be read, `*` for any."""
+    the words of what could not be read: `*` for any, `so*` for any that starts so. `lost` are the
+    declarations whose inputs could not be read, so that any name in them may be one."""
 
     declarations: tuple[Declaration, ...]
     comments: tuple[Comment, ...] = ()
     unsure: frozenset[str] = frozenset()
+    lost: tuple[Span, ...] = ()
 
     def _meaning(self) -> tuple[object, ...]:
         return self.declarations

@@ -30,8 +30,9 @@ from gotlang.syntax.recovery import (
     without_body,
     without_line,
     without_tabs,
+    without_text,
 )
-from gotlang.syntax.typos import STATEMENTS
+from gotlang.syntax.typos import DECLARATIONS, STATEMENTS
 from gotlang.syntax.walk import children
 
 MAX_TOKENS = 1_000_000  # words and signs of a program; a string or a comment counts as one
@@ -64,7 +65,8 @@ def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
         if len(reader.problems) >= MAX_PROBLEMS:
             break
     unsure, problems = frozenset(reader.unsure), _without_orphans(text, reader.problems)
-    return Module(whole, tuple(declarations), tuple(comments), unsure), in_order(problems)
+    found = Module(whole, tuple(declarations), tuple(comments), unsure, tuple(reader.lost))
+    return found, in_order(problems)
 
 
 _ORPHAN = re.compile(r"( +)(?:else|elif)\b")
@@ -156,7 +158,7 @@ _DECLARATION = re.compile(
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _MAX_RESTARTS = 10
 _THREE = '"""'
-_TWO_QUOTES = re.compile(r'^[^"\n]*+(?:"[^"\n]++"[^"\n]*+)*+""[ ]*+$', re.MULTILINE)
+_TWO_QUOTES = re.compile(r'^[^"\n]*+(?:"[^"\n]++"[^"\n]*+)*+""[ ]*+$|^ ++"[ ]*+$', re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -302,8 +304,8 @@ class _Scanner:
         return resume
 
     def _two_quotes(self, at: int) -> int | None:
-        """Reports a line that ends with two quotes where a text in three should start or end, and goes on
-        after that text. `at` is where the last one starts, which has no end."""
+        """Reports a line that ends with two quotes, or is only one, where a text in three should start or
+        end, and goes on after that text. `at` is where the last one starts, which has no end."""
         texts = [*self._long_texts, (at, len(self._text))]
         first = next((t for t in texts if _DECLARATION.search(self._text, t[0] + 3, t[1])), texts[-1])
         margin = max(chunk.start for chunk in self.chunks if chunk.start <= first[0])
@@ -320,10 +322,10 @@ class _Scanner:
             found = before[-1]
             start, resume = found.start(), self._text.index(_THREE, found.end()) + 3
         self._back(start)
-        place = found.end() - 2
-        self._problem(
-            "GOT0004", 'unterminated `"""` string', place, place + 2, None, at="two quotes, not three"
-        )
+        count = 2 if found[0].rstrip().endswith('""') else 1
+        place = found.start() + len(found[0].rstrip()) - count
+        message, which = 'unterminated `"""` string', "two quotes" if count == 2 else "one quote"
+        self._problem("GOT0004", message, place, place + count, None, at=f"{which}, not three")
         return resume
 
     def _back(self, at: int) -> None:
@@ -360,9 +362,7 @@ _NAMED = re.compile(
     r"(?:function|metric|operation|prompt|scheme|score) +\w+ *\(|(?:param|type|study) +\w+ *[:=]"
 )
 _PLAIN = re.compile(r"(?:from|function|import|law|param|partial|simulate|test|type)\b")
-_KEYWORD = re.compile(
-    r"(?:from|function|import|law|metric|operation|param|partial|prompt|scheme|score|simulate|study|test|type)\b"
-)
+_KEYWORD = re.compile(rf"(?:{'|'.join(DECLARATIONS)})\b")
 _TRANSPARENT = (Argument, Suite)  # these add no level of their own
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MOST_LETTERS = 100
@@ -372,7 +372,8 @@ class _Reader:
     """Reads declaration after declaration of a source and collects the problems.
 
     A broken line is replaced by a hole, of which nothing is known, and the declaration is read again for the
-    next mistake. `unsure` are the names that what was lost may have declared, `*` for any.
+    next mistake. `unsure` are the names that what was lost may have declared: `*` for any, `so*` for those
+    that start so. `lost` are the declarations whose inputs were.
     """
 
     def __init__(self) -> None:
@@ -380,6 +381,7 @@ class _Reader:
         self._lost = False
         self.problems: list[Diagnostic] = []
         self.unsure: set[str] = set()
+        self.lost: list[Span] = []
 
     def read(self, fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[Declaration, ...]:
         """The declarations of a text that starts at the margin; none where one without a body is wrong.
@@ -395,6 +397,10 @@ class _Reader:
                 _run(fragment, "module", lost) if not known else _scanned(fragment, known)
             )
             code = problems[0].code if problems else ""
+            torn = (
+                self._torn(fragment, known, fault, lost) if code == "GOT0004" and fault is not None else None
+            )
+            problems, fault = torn or (problems, fault)
             if module is None and fault is not None and is_hole(fragment.text, fault):
                 problems, fault = (), None  # not of its author's making
             if module is not None or not (tabs and code == "GOT0003"):  # of the indentation, enough is said
@@ -402,18 +408,41 @@ class _Reader:
             if module is not None:
                 self._lost = False
                 return tuple(module.declarations)
-            hole = self._hole(fragment.text, fault, code)
+            hole = without_text(fragment.text, torn[1]) if torn else None
+            hole = hole or self._hole(fragment.text, fault, code)
             if hole is None or hole.text == fragment.text:
                 return self._nothing(whole)
             first = hole.lost.split("\n", 1)[0]
             if hole.at == 0:
                 self.unsure.update(_glued(first))
+                if not _INPUTS.search(hole.lost):
+                    self.lost.append(whole.span(0, len(whole.text)))
+            self.unsure.update(_begun(first))
             if hole.at == 0 or not whole.text.startswith("prompt"):
                 self.unsure.update(_names(first))
             fragment = replace(fragment, text=hole.text)
             lost[fragment.base + hole.at] = hole.lost
             known = scan(fragment)[0][0].problems
             tabs = tabs or hole.lost == "\t"
+
+    def _torn(
+        self, fragment: Fragment, known: Sequence[Diagnostic], fault: int, lost: Mapping[int, str]
+    ) -> tuple[tuple[Diagnostic, ...], int] | None:
+        """The mistake before three quotes that have no end, if these end a text whose opening quotes are
+        missing; with its offset."""
+        text = fragment.text
+        before = text.rfind("\n", 0, fault) + 1
+        if not before or not text.startswith(_THREE, fault) or self._left < 0:
+            return None
+        self._left -= before
+        start = replace(fragment, text=text[:before])
+        earlier = [p for p in known if p.span.start < fragment.base + before]
+        module, problems, at = _scanned(start, earlier) if earlier else _run(start, "module", lost)
+        if module is not None or at is None or is_hole(text, at):
+            return None
+        if not text[text.find("\n", at) : before].strip():
+            return None
+        return problems, at
 
     def _hole(self, text: str, fault: int | None, code: str) -> Hole | None:
         """The text with another hole; None where none helps."""
@@ -425,6 +454,8 @@ class _Reader:
         if code == "GOT0003" and text[fault] == "\t":
             return without_tabs(text)
         hole = without_line(text, fault, code)
+        if hole is None and _PLAIN.match(text):
+            return None
         return hole if hole is not None or "\n" not in text[:fault] else without_body(text)
 
     def _note(self, problems: Sequence[Diagnostic], whole: Fragment) -> None:
@@ -439,7 +470,25 @@ class _Reader:
         self._lost = True
         words = _WORD.findall(whole.text if _PLAIN.match(whole.text) else whole.text.split("\n", 1)[0])
         self.unsure.update(words or "*", _glued(whole.text), "*" if _OTHER_FILE.match(whole.text) else "")
+        self.unsure.update(_begun(whole.text.split("\n", 1)[0].strip()))
         return ()
+
+
+_INPUTS = re.compile(r"\)|->")
+"""A head of a declaration whose inputs are all there."""
+_BEGUN = re.compile(r"([a-z]\w*)(?:( +)(\w*))?$")
+
+
+def _begun(line: str) -> Iterator[str]:
+    """What the names start with that a line declares of which only the first words are there."""
+    if found := _BEGUN.match(line):
+        word, space, name = found.groups()
+        if space:
+            yield f"{name}*"
+        elif any(known.startswith(word) for known in DECLARATIONS):
+            yield "*"
+        else:
+            yield f"{word}*"
 
 
 def _names(line: str) -> Iterator[str]:

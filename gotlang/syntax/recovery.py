@@ -12,16 +12,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gotlang.syntax.typos import misspelt
+from gotlang.syntax.typos import DECLARATIONS, misspelt
 
 _LINE, _BLOCK, _MATCH = "\0\1\2"
 HEADS = {"prompt": "\3", "score": "\4", "scheme": "\5", "study": "\6", "metric": "\7"}
 """The hole for the head of a declaration that has a body, by its keyword."""
-_LOST = {_LINE, _BLOCK, _MATCH, *HEADS.values()}
+_SEARCH = "\b"
+_LOST = {_LINE, _BLOCK, _MATCH, _SEARCH, *HEADS.values()}
 _TEXT = '"""'
 _GOES_ON = re.compile(r"[(\[{,] *(?:#.*)?$")
 _BOUND = re.compile(r"[a-z_]\w*\s*(?::[^=]+)?=\s*(?=\w)")
 _WORD = re.compile(r"\w*")
+_PART_OF_SEARCH = re.compile(r" *expand *:")
+_INPUT = re.compile(r" *(?:[)\]}]|\w+ *: *[^\s=][^=\n]*$)", re.MULTILINE)
+"""A line that goes on with the inputs of a declaration."""
+_READ = r"parse (?:json|lines|tag|after|with)\b|examples\b[^.\n]*: *$"
+"""A line of a prompt below its text."""
 _BRANCH = re.compile(r" *[A-Z]\w*+[^()\n]*: *(?:#.*)?$", re.MULTILINE)
 
 SIGNS = re.compile(
@@ -54,18 +60,23 @@ def without_line(text: str, fault: int, code: str) -> Hole | None:
     if code == "GOT0003" and margin not in (levels := _levels(text, start)):
         column = min((level for level in levels if level > margin), default=margin)
     opens = _margin(text, _next(text, end)) > column
-    sign = _head(text, lost) if start == 0 else _sign(lost, opens)
+    sign = _head(text, lost) if start == 0 else _sign(text, _next(text, end), lost, opens)
     return _with_hole(text, start, end, column, sign)
 
 
 def _with_quotes(text: str, at: int) -> Hole | None:
     """A text with a third quote before two, where that changes no indentation."""
     opens = text.count(_TEXT, 0, at) % 2 == 0
-    if text.startswith(_TEXT, at) or not text.startswith(f" {_TEXT[:2]}", at - 1):
+    quotes = 2 if text.startswith('""', at) else 1
+    spaces = 3 - quotes
+    line = text[text.rfind("\n", 0, at) + 1 : text.index("\n", at)]
+    if text.startswith(_TEXT, at) or not text.startswith(" " * spaces + '"' * quotes, at - spaces):
+        return None
+    if quotes == 1 and line.strip() != '"':
         return None
     if opens and not text[text.rfind("\n", 0, at) + 1 : at].strip():
         return None
-    return Hole(text[: at - 1] + _TEXT + text[at + 2 :], -1, "")
+    return Hole(text[: at - spaces] + _TEXT + text[at + quotes :], -1, "")
 
 
 def without_body(text: str) -> Hole | None:
@@ -129,8 +140,10 @@ def _region(text: str, fault: int, code: str) -> tuple[int, int]:
     """The offsets of the lines at fault, up to the start of the next one."""
     start = text.rfind("\n", 0, fault) + 1
     if code == "GOT0004" and text.startswith(_TEXT, fault):
-        return start, len(text)
-    if code == "GOT0004" and text.startswith('""', fault):  # three should start or end a text
+        return start, _end_of_text(text, fault)
+    if code == "GOT0004" and (
+        text.startswith('""', fault) or text.startswith('"\n', fault)
+    ):  # three should start or end a text
         if text.count(_TEXT, 0, fault) % 2:
             return text.rfind("\n", 0, text.rindex(_TEXT, 0, fault)) + 1, _after(text, fault)
         if (closing := text.find(_TEXT, fault)) >= 0:
@@ -141,10 +154,30 @@ def _region(text: str, fault: int, code: str) -> tuple[int, int]:
     return next((a, b) for a, b in pairwise(starts) if a <= min(fault, len(text) - 1) < b)
 
 
+def _end_of_text(text: str, fault: int) -> int:
+    """Where a text in three quotes most likely ends that has no end: behind a line that ends with one or
+    two, or before a line that says how the response is read."""
+    first = text.index("\n", fault)
+    margin = _margin(text, text.rfind("\n", 0, fault) + 1)
+    found = re.compile(rf'^(?:[^"\n]*""? *\n| {{{margin}}}(?={_READ}))', re.MULTILINE).search(text, first + 1)
+    return _next(text, found.end()) - (margin if found[0].isspace() else 0) if found else len(text)
+
+
+def without_text(text: str, start: int) -> Hole | None:
+    """A declaration with a hole for a text whose opening quotes are missing, from the line at fault to the
+    end of that text."""
+    start = text.rfind("\n", 0, start) + 1
+    closing = text.find(_TEXT, start)
+    if not start or closing < 0:
+        return None
+    return _with_hole(text, start, _after(text, closing), _margin(text, start), _LINE)
+
+
 def _unpaired(text: str, start: int, fault: int) -> tuple[int, int]:
     """The same where an open bracket or quote has swallowed the lines below. `start` is that of its line."""
     end, goes_on = _after(text, start), bool(_GOES_ON.search(text[start : text.index("\n", start)]))
-    if text[fault] in ")]}" and (opened := [0, *line_starts(text[:end])][-1]) < start:
+    opened = [0, *line_starts(text[:end])][-1]
+    if opened < start and (text[fault] in '")]}' or _closed(text, end, _margin(text, opened))):
         start, goes_on = opened, True
     margin = _margin(text, start)
     if text[start + margin] in ")]}":
@@ -154,12 +187,25 @@ def _unpaired(text: str, start: int, fault: int) -> tuple[int, int]:
     if goes_on:
         last = start
         while not text[last:end].rstrip().endswith(":") and _margin(text, end) > margin:
+            if start == 0 and not _INPUT.match(text, end):
+                break
             last, end = end, _after(text, end)
         if end < len(text) and text[end + _margin(text, end)] in ")]}" and _margin(text, end) == margin:
             end = _after(text, end)
+    if not goes_on and text[fault] == '"':
+        end = _closed(text, end, margin) or end
     if text.count(_TEXT, start, end) % 2 and (closing := text.find(_TEXT, end)) >= 0:
         end = _after(text, closing)
     return start, end
+
+
+def _closed(text: str, end: int, margin: int) -> int | None:
+    """The end of the lines from an offset on that are further in than a margin, and of the bracket below
+    them at that margin; None where there is none."""
+    while end < len(text) and _margin(text, end) > margin:
+        end = _after(text, end)
+    closes = end < len(text) and _margin(text, end) == margin and text[end + margin] in ")]}"
+    return _after(text, end) if closes else None
 
 
 def _after(text: str, start: int) -> int:
@@ -201,12 +247,14 @@ def _with_hole(text: str, start: int, end: int, column: int, sign: str | None) -
     return Hole(text[:start] + filled + text[end:], start + column, text[start:end].strip())
 
 
-def _sign(lost: str, opens: bool) -> str:
+def _sign(text: str, end: int, lost: str, opens: bool) -> str:
     """The hole for a line inside a declaration."""
     bound = _BOUND.match(lost)
     word = _WORD.match(lost, bound.end() if bound else 0)
     if opens and word is not None and (word[0] == "match" or misspelt(word[0], ("match",))):
         return _MATCH
+    if opens and _PART_OF_SEARCH.match(text, end):
+        return _SEARCH
     return _BLOCK if opens else _LINE
 
 
@@ -217,6 +265,15 @@ def _head(text: str, lost: str) -> str | None:
     word = next((word for word in HEADS if first.startswith(word)), None) or misspelt(first, HEADS)
     if not re.search(r"^ +\S", text, re.MULTILINE):
         return None
-    if word is None and ("(" in lost or lost.endswith(":")):
+    if word is None and first in DECLARATIONS:
+        return None
+    begun = [word for word in HEADS if first and word.startswith(lost)]
+    if word is None and (begun or "(" in lost or lost.endswith(":")):
         word = "prompt" if re.search(r'^ +"', body, re.MULTILINE) else "scheme"
+        if word == "scheme" and not re.search(
+            r"^ +(?:\w+ = )?(?:[A-Z]\w*\(|[a-z]+ .*:$)", body, re.MULTILINE
+        ):
+            word = "score"
+        word = "study" if re.search(r"^ +(?:minimize|maximize|vary) ", body, re.MULTILINE) else word
+        word = word if not begun or word in begun else begun[0]
     return HEADS[word] if word is not None else None

@@ -11,6 +11,12 @@ RESERVED = frozenset(
 )
 """Words that cannot be names: they would make an expression or a statement mean something else."""
 
+DECLARATIONS = (
+    "from", "function", "import", "law", "metric", "operation", "param", "partial", "prompt", "scheme",
+    "score", "simulate", "study", "test", "type",
+)  # fmt: skip
+"""Words that open a declaration."""
+
 STATEMENTS = ("foreach", "reduce", "repeat", "if", "elif", "else", "return", "try", "skip", "match")
 """Words that open a statement."""
 _HEADS = (*STATEMENTS, "until", "while", "from")
