@@ -1,0 +1,131 @@
+"""The declarations of a file as a tree, and what of it can be folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Literal, final
+
+from msgspec import Struct
+
+from gotlang.editing.documents import Document
+from gotlang.editing.symbols import Kind
+from gotlang.linking.modules import declared
+from gotlang.span import Source, Span
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.syntax.walk import walk
+
+OutlineKind = Kind | Literal["test"]
+
+
+@final
+class Entry(Struct, frozen=True):
+    """A declaration, or a part of one: its name, the first line of its text, its place, and its name's."""
+
+    name: str
+    kind: OutlineKind
+    detail: str
+    span: Span
+    at: Span
+    inside: tuple[Entry, ...] = ()
+
+
+@final
+class Fold(Struct, frozen=True, order=True):
+    """Lines that can be folded, counted from 1; `end` is the last of them."""
+
+    start: int
+    end: int
+    kind: Literal["region", "comment", "imports"] = "region"
+
+
+_KINDS: dict[type[n.Declaration], OutlineKind] = {
+    n.TypeAlias: "type",
+    n.Param: "param",
+    n.Prompt: "prompt",
+    n.Partial: "partial",
+    n.Score: "score",
+    n.Metric: "metric",
+    n.Scheme: "scheme",
+    n.Operation: "operation",
+    n.Function: "function",
+    n.ImportPython: "python",
+    n.ImportMcp: "python",
+    n.ImportCorpus: "corpus",
+}
+
+
+def outline(document: Document) -> tuple[Entry, ...]:
+    """The declarations of a program's own file, in the order of the text."""
+    return tuple(entry for d in document.module.declarations for entry in _entries(d, document.source))
+
+
+def _entries(d: n.Declaration, source: Source) -> Iterator[Entry]:
+    detail = source.line(source.position(d.span.start)[0]).strip().removesuffix(":")
+    match d:
+        case n.Study():
+            yield Entry(d.name.text, "study", detail, d.span, d.name.span)
+        case n.Test():
+            yield Entry(str(d.name.value), "test", detail, d.span, d.name.span)
+        case _:
+            for name in declared(d):
+                if name.text != e.HOLE:
+                    inside = tuple(_inside(d))
+                    yield Entry(name.text, _KINDS[type(d)], detail, d.span.to(name.span), name.span, inside)
+
+
+def _inside(d: n.Declaration) -> Iterator[Entry]:
+    """The fields and cases of a type, and what a scheme binds."""
+    for node in walk(d) if isinstance(d, n.TypeAlias | n.Scheme) else ():
+        match node:
+            case n.CaseTypeNode(name=name):
+                yield Entry(name.text, "case", "", node.span.to(name.span), name.span)
+            case n.TypedName(name=name) if isinstance(d, n.TypeAlias):
+                yield Entry(name.text, "field", "", node.span.to(name.span), name.span)
+            case n.Bind(name=name) if name.text != e.HOLE:
+                yield Entry(name.text, "local", "", node.span.to(name.span), name.span)
+
+
+def folds(document: Document) -> tuple[Fold, ...]:
+    """What of a program's own file can be folded: declarations, blocks, long texts, comments, imports."""
+    source, found = document.source, dict[int, Fold]()
+
+    def add(start: int, end: int, kind: Literal["region", "comment", "imports"] = "region") -> None:
+        if start < end and (start not in found or found[start].end < end):
+            found[start] = Fold(start, end, kind)
+
+    def lines(span: Span) -> tuple[int, int]:
+        text = source.text[span.start : span.end].rstrip()
+        return source.position(span.start)[0], source.position(span.start + len(text))[0]
+
+    for d in document.module.declarations:
+        for node in walk(d):
+            is_long = isinstance(node, e.Constant) and node.long
+            if (
+                node is d or is_long or isinstance(node, n.Block | n.Bind)
+            ) and node.span.start < node.span.end:
+                add(*lines(node.span))
+    comments = [source.position(c.span.start)[0] for c in document.module.comments if c.own_line]
+    imports = [
+        lines(d.span)
+        for d in document.module.declarations
+        if isinstance(d, n.ImportGot | n.ImportPython | n.ImportCorpus | n.Simulate)
+    ]
+    for start, end in _runs([(line, line) for line in comments]):
+        add(start, end, "comment")
+    for start, end in _runs(imports):
+        add(start, end, "imports")
+    return tuple(sorted(found.values()))
+
+
+def _runs(lines: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Ranges of lines, each from neighbours that are one after another."""
+    if not lines:
+        return
+    start = lines[0][0]
+    for (_, end), (following, _) in pairwise(lines):
+        if following > end + 1:
+            yield start, end
+            start = following
+    yield start, lines[-1][1]

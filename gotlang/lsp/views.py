@@ -1,0 +1,126 @@
+"""What an editor shows of a text: its outline, folds and colours; the text in canonical form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import takewhile
+
+from lsprotocol import types
+
+from gotlang.api import formatted
+from gotlang.editing import outline, tokens
+from gotlang.editing.documents import Document
+from gotlang.errors import GotError
+from gotlang.lsp.server import Server
+
+_KINDS = {
+    "type": types.SymbolKind.Struct,
+    "case": types.SymbolKind.EnumMember,
+    "field": types.SymbolKind.Field,
+    "param": types.SymbolKind.Constant,
+    "corpus": types.SymbolKind.Constant,
+    "local": types.SymbolKind.Variable,
+    "operation": types.SymbolKind.Method,
+    "study": types.SymbolKind.Class,
+    "test": types.SymbolKind.Event,
+}
+"""The protocol's kinds; all else is a function."""
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+MOST_SYMBOLS = 500
+"""Symbols of one answer."""
+
+
+def register(server: Server) -> None:
+    """Answer requests about what is shown."""
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        document = server.document(params.text_document.uri)
+        if document is None:
+            return []
+        return [_symbol(server, document, entry) for entry in outline.outline(document)]
+
+    @server.feature(types.WORKSPACE_SYMBOL)
+    def everywhere(params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
+        found: list[types.WorkspaceSymbol] = []
+        for path in server.programs():
+            source = server.source(path)
+            words = [word for word in params.query.lower().split() if word]
+            if source is None or not all(word in source.text.lower() for word in words):
+                continue
+            document = server.program(path)
+            for entry in outline.outline(document) if document is not None else ():
+                if document is not None and all(word in entry.name.lower() for word in words):
+                    location = server.location(document, entry.at)
+                    if location is not None:
+                        kind = _KINDS.get(entry.kind, types.SymbolKind.Function)
+                        found.append(types.WorkspaceSymbol(location, entry.name, kind))
+            if len(found) >= MOST_SYMBOLS:
+                break
+        return found[:MOST_SYMBOLS]
+
+    @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
+    def folding(params: types.FoldingRangeParams) -> list[types.FoldingRange]:
+        document = server.document(params.text_document.uri)
+        return [
+            types.FoldingRange(fold.start - 1, fold.end - 1, kind=fold.kind)
+            for fold in (outline.folds(document) if document is not None else ())
+        ]
+
+    @server.feature(
+        types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
+        types.SemanticTokensLegend([*tokens.TYPES], [*tokens.MODIFIERS]),
+    )
+    def colours(params: types.SemanticTokensParams) -> types.SemanticTokens:
+        document = server.document(params.text_document.uri)
+        return types.SemanticTokens([*_encoded(server, document)] if document is not None else [])
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def formatting(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        document = server.document(params.text_document.uri)
+        return [*_formatted(server, document, params.text_document.uri)] if document is not None else []
+
+
+def _symbol(server: Server, document: Document, entry: outline.Entry) -> types.DocumentSymbol:
+    return types.DocumentSymbol(
+        name=entry.name,
+        kind=_KINDS.get(entry.kind, types.SymbolKind.Function),
+        range=server.range(document.source, entry.span),
+        selection_range=server.range(document.source, entry.at),
+        detail=entry.detail,
+        children=[_symbol(server, document, each) for each in entry.inside],
+    )
+
+
+def _encoded(server: Server, document: Document) -> Iterator[int]:
+    """Tokens as the protocol writes them: each from the one before."""
+    line = character = 0
+    for token in tokens.tokens(document):
+        at, end = (server.position(document.source, offset) for offset in (token.start, token.end))
+        character = at.character - (character if at.line == line else 0)
+        modifiers = sum(1 << tokens.MODIFIERS.index(each) for each in token.modifiers)
+        yield from (at.line - line, character, end.character - at.character)
+        yield from (tokens.TYPES.index(token.type), modifiers)
+        line, character = at.line, at.character
+
+
+def _formatted(server: Server, document: Document, uri: str) -> Iterator[types.TextEdit]:
+    """The lines that `gotc fmt` would change; none of a text that it leaves as it is."""
+    try:
+        new = formatted(document.source)
+    except GotError:
+        return
+    raw = server.workspace.get_text_document(uri).source.replace("\r\n", "\n").replace("\r", "\n")
+    before, after = (_LINE.findall(text) for text in (raw, new))
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    rest = min(len(before), len(after)) - same
+    ends = zip(reversed(before), reversed(after), strict=False)
+    last = min(rest, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ends)))
+    if before != after:
+        stop = len(before) - last
+        end = types.Position(stop, 0)
+        if stop == len(before) and not raw.endswith("\n"):
+            end = server.position(document.source, len(raw))
+        text = "".join(after[same : len(after) - last])
+        yield types.TextEdit(types.Range(types.Position(same, 0), end), text)
