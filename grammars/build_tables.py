@@ -1,4 +1,5 @@
 """Writes the parser's tables beside the grammar: run by the build, also of an editable install, or by hand.
+The build of a wheel also takes the pages and programs that `gotc docs` shows.
 
 python grammars/build_tables.py
 """
@@ -21,8 +22,11 @@ class Tables(BuildHookInterface):
     """The hook that hatchling calls before a build."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the tables."""
+        """Write the tables, and name the pages of a wheel."""
         write()
+        if self.target_name == "wheel" and version != "editable":
+            for path in (*(ROOT / "docs").rglob("*.md"), *(ROOT / "programs").glob("*.got")):
+                build_data["force_include"][str(path)] = f"gotlang/pages/{path.relative_to(ROOT)}"
 
 
 def write() -> None:

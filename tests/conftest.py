@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from support.gotc import ROOT
 from support.laws import NEW, times
 
 import gotlang.options
@@ -75,6 +77,27 @@ def no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(gotlang.options, "default_cache", lambda: None)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the source archive and the wheel that is built from it, once for all processes."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if base.name.startswith("popen-") else base) / "release"
+    with (folder.with_suffix(".lock")).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder]
+            done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=300)
+            assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(built: Path) -> Path:
+    """The wheel that is released."""
+    (found,) = built.glob("*.whl")
+    return found
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -65,6 +65,7 @@ def test_every_command_runs(name: str, count: int, folder: Path) -> None:
 RUN = {
     "README.md": {"sh"},  # here
     "docs/tutorial.md": {"sh", "console"},  # here, and in test_walked_pages.py
+    "docs/quickstart.md": {"sh", "console"},  # test_quickstart.py
     "docs/compare.md": {"console"},
     "docs/results.md": {"console"},
     "docs/evidence.md": {"console"},

@@ -39,6 +39,7 @@ COMMANDS = {
     "show": "Show a run: its cost, each thought with its prompt and response.",
     "cache": "Inspect, prune, export and import the cache.",
     "budget": "Show, change and remove the budgets that runs share.",
+    "docs": "Show the documentation of this version, and search it.",
     "completion": "Print the completion script of a shell.",
 }
 """The commands with their help."""
