@@ -228,10 +228,10 @@ FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, CACHE_LOST, LIMITED, WAITING, BUG, I
 EXIT_CODES: Final = {
     0: "done",
     FAILED: "failed: a run without a result, too many failed rows, files that `--check` would change",
-    USAGE: "wrong usage, input or configuration, what is not trusted, or a program that does not compile: "
+    USAGE: "wrong usage, input or configuration, missing trust, or a program that does not compile: "
     "nothing was spent",
     PARTIAL: "partial: a limit ended it early, or a law is undecided",
-    THRESHOLD: "a `--fail-if` holds, or a test does not",
+    THRESHOLD: "a `--fail-if` condition is true, or a test failed",
     INVALID: "the result is not valid",
     CACHE_LOST: "the cache was lost, and nothing more requested: `--on-cache-loss`",
     LIMITED: "a limit of `--sandbox` ended it: processor time, time, memory, output",
