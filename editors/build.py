@@ -18,6 +18,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 EDITORS = ROOT / "editors"
+QUERIES = EDITORS / "tree-sitter-got" / "queries"
+COPIED = ("highlights.scm", "injections.scm", "locals.scm", "folds.scm", "indents.scm")
 HELIX = {
     "@boolean": "@constant.builtin.boolean",
     "@number": "@constant.numeric",
@@ -48,6 +50,7 @@ SCOPES = {
 }
 """The scopes of TextMate for the kinds of the rules."""
 CONSTANTS = ("true", "false", "none")
+OPERATORS = ("and", "in", "not", "or")
 ABOUT = {
     "KEYWORDS": "Every word that is a keyword somewhere.",
     "RESERVED": "Keywords wherever a name may be read, but not as a field or an argument.",
@@ -104,16 +107,25 @@ def module() -> str:
 
 def files() -> dict[Path, str]:
     """Every file that is made from the grammar, and its text."""
-    queries = EDITORS / "tree-sitter-got" / "queries"
-    highlights = with_keywords((queries / "highlights.scm").read_text("utf-8"))
-    for_helix = EDITORS / "helix" / "queries" / "got"
+    queries = {path.name: path.read_text("utf-8") for path in sorted(QUERIES.glob("*.scm"))}
+    queries["highlights.scm"] = with_keywords(queries["highlights.scm"])
     return {
         ROOT / "gotlang" / "highlighting" / "words.py": module(),
         EDITORS / "vscode" / "got.tmLanguage.json": textmate(),
-        queries / "highlights.scm": highlights,
-        for_helix / "highlights.scm": renamed(highlights),
-        for_helix / "injections.scm": (queries / "injections.scm").read_text("utf-8"),
-        for_helix / "locals.scm": renamed((queries / "locals.scm").read_text("utf-8")),
+        QUERIES / "highlights.scm": queries["highlights.scm"],
+        **{
+            EDITORS / "nvim" / "queries" / "got" / name: queries[name]
+            for name in queries
+            if name != "tags.scm"
+        },
+        **{
+            EDITORS / "helix" / "queries" / "got" / name: renamed(queries[name])
+            for name in ("highlights.scm", "injections.scm", "locals.scm")
+        },
+        **{
+            EDITORS / "zed" / "languages" / "got" / name: queries[name]
+            for name in ("highlights.scm", "injections.scm")
+        },
     }
 
 
@@ -153,7 +165,7 @@ def textmate() -> str:
 
 def with_keywords(query: str) -> str:
     """A query of tree-sitter with every keyword of the grammar between its two marks."""
-    found = [w for w in words()["KEYWORDS"] if w not in (*CONSTANTS, "skip")]
+    found = [w for w in words()["KEYWORDS"] if w not in (*CONSTANTS, *OPERATORS, "skip")]
     rows = [f"  {row}" for row in wrap(" ".join(f'"{word}"' for word in found), 90)]
     head, tail = (
         query.index("[\n", query.index("; keywords: made")),

@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import itertools
 import json
+import os
 import re
 import runpy
 import shutil
@@ -73,14 +74,20 @@ GRAMMAR = ROOT / "editors" / "tree-sitter-got"
 
 
 @pytest.fixture(scope="session")
-def language(tmp_path_factory: pytest.TempPathFactory) -> Language:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The committed parser, compiled."""
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
-    library = tmp_path_factory.mktemp("tree-sitter") / "got.so"
+    found = tmp_path_factory.mktemp("tree-sitter") / "got.so"
     source = GRAMMAR / "src"
-    command = ["cc", "-shared", "-fPIC", "-O1", f"-I{source}", "-o", library]
+    command = ["cc", "-shared", "-fPIC", "-O1", f"-I{source}", "-o", found]
     subprocess.run([*command, source / "parser.c", source / "scanner.c"], check=True)
+    return found
+
+
+@pytest.fixture(scope="session")
+def language(library: Path) -> Language:
+    """The parser for tree-sitter's binding."""
     loaded = ctypes.CDLL(str(library))
     loaded.tree_sitter_got.restype = ctypes.c_void_p
     capsule = ctypes.pythonapi.PyCapsule_New
@@ -156,6 +163,57 @@ def test_every_query_fits_the_grammar(query: Path, language: Language) -> None:
     assert QueryCursor(Query(language, query.read_text())).captures(tree.root_node)
 
 
+def test_every_name_is_highlighted_as_one_thing(language: Language) -> None:
+    query = Query(language, (GRAMMAR / "queries" / "highlights.scm").read_text())
+    for text in [*PROGRAMS.values(), *(case[1] for case in CORPUS)]:
+        root = Parser(language).parse(text.encode()).root_node
+        found = QueryCursor(query).captures(root)
+        places = [(n.start_byte, n.end_byte) for nodes in found.values() for n in nodes if n.child_count == 0]
+        assert len(places) == len({*places})
+        words = [n for n in _leaves(root) if n.type != "string" and (n.is_named or n.type.isalpha())]
+        assert [n for n in words if (n.start_byte, n.end_byte) not in {*places}] == []
+
+
+NEOVIM = """
+vim.opt.runtimepath:append(vim.env.FOLDER)
+vim.opt.runtimepath:append(vim.env.FILES)
+vim.cmd("filetype plugin on")
+vim.cmd("edit " .. vim.env.PROGRAM)
+local parser = vim.treesitter.get_parser(0, "got")
+local root = parser:parse()[1]:root()
+local query = (vim.treesitter.query.parse or vim.treesitter.query.parse_query)("got", vim.env.QUERY)
+local found = {}
+for id in query:iter_captures(root, 0, 0, -1) do
+  found[query.captures[id]] = (found[query.captures[id]] or 0) + 1
+end
+local active = vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil
+local looks = { filetype = vim.bo.filetype, width = vim.bo.shiftwidth, highlighted = active }
+io.stdout:write(vim.json.encode({ broken = root:has_error(), found = found, looks = looks }))
+"""
+
+
+def test_neovim_reads_the_parser(library: Path, language: Language, tmp_path: Path) -> None:
+    if shutil.which("nvim") is None:
+        pytest.skip("no Neovim")
+    (tmp_path / "parser").mkdir()
+    shutil.copy(library, tmp_path / "parser" / "got.so")
+    (tmp_path / "look.lua").write_text(NEOVIM)
+    query = (GRAMMAR / "queries" / "highlights.scm").read_text()
+    program = ROOT / "programs" / "sort128.got"
+    known = {"FILES": str(ROOT / "editors" / "nvim")}
+    known |= {"FOLDER": str(tmp_path), "PROGRAM": str(program), "QUERY": query, "HOME": str(tmp_path)}
+    command = ["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-c", f"luafile {tmp_path}/look.lua", "+qa!"]
+    done = subprocess.run(command, env=os.environ | known, capture_output=True, text=True, timeout=60)
+    seen = json.loads(done.stdout)
+    root = Parser(language).parse(program.read_bytes()).root_node
+    found = QueryCursor(Query(language, query)).captures(root)
+    assert seen == {
+        "broken": False,
+        "found": {name: len(nodes) for name, nodes in found.items()},
+        "looks": {"filetype": "got", "width": 4, "highlighted": True},
+    }
+
+
 # ---------------------------------------------------------------- VS Code
 
 SCOPES = (("constant.language", "constant"), ("keyword.control", "keyword"), ("entity.name.type", "capital"))
@@ -211,5 +269,7 @@ def test_the_versions_are_those_of_the_package() -> None:
     version = re.sub(r"\.dev\d+$", "", __version__)
     for path in ("vscode/package.json", "tree-sitter-got/package.json"):
         assert json.loads((ROOT / "editors" / path).read_text())["version"] == version
+    for path in ("zed/Cargo.toml", "zed/extension.toml"):
+        assert f'\nversion = "{version}"\n' in (ROOT / "editors" / path).read_text()
     described = json.loads((GRAMMAR / "tree-sitter.json").read_text())
     assert described["metadata"]["version"] == version

@@ -1,11 +1,33 @@
-; A line is indented by one level inside each of these.
+; The lines of a block are indented by one level more than the line that opens it.
 [
-  (prompt_body)
-  (body)
-  (study_body)
+  (prompt)
+  (score)
+  (metric)
+  (scheme)
+  (define_operation)
+  (study)
   (examples)
+  (bind_block)
+  (foreach)
+  (reduce)
+  (repeat)
+  (repeated)
+  (if)
+  (elif)
+  (else)
   (match)
+  (match_branch)
+  (try)
   (search)
+  (expand)
+  (simulated)
+  (valued)
+  (first)
+  (race)
+  (labelled)
+] @indent.begin
+
+[
   (inputs)
   (parameters)
   (settings)
@@ -15,7 +37,13 @@
   (record_type)
   (choices)
   (varied)
+  (call)
+  (member_call)
+  (group)
 ] @indent.begin
 
 [")" "]" "}"] @indent.end @indent.branch
+(if (elif) @indent.branch)
+(if (else) @indent.branch)
+(try (else) @indent.branch)
 (string) @indent.ignore

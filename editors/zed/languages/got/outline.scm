@@ -1,0 +1,11 @@
+(param "param" @context name: (_) @name) @item
+(type_alias "type" @context name: (_) @name) @item
+(prompt "prompt" @context name: (_) @name) @item
+(prompt_file "prompt" @context name: (_) @name) @item
+(partial "partial" @context name: (_) @name) @item
+(score "score" @context name: (_) @name) @item
+(metric "metric" @context name: (_) @name) @item
+(scheme "scheme" @context name: (_) @name) @item
+(define_operation "operation" @context name: (_) @name) @item
+(define_function "function" @context name: (_) @name) @item
+(study "study" @context name: (_) @name) @item
