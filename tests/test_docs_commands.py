@@ -76,6 +76,7 @@ RUN = {
     "docs/install.md": {"sh"},  # test_release.py, and benchmarks/install.py
     "docs/release.md": {"sh"},  # test_release.py
     "docs/studies.md": {"sh"},
+    "docs/editors.md": {"sh"},  # test_grammars.py
     **{f"docs/schemes/{page.name}": {"sh"} for page in (ROOT / "docs" / "schemes").glob("*.md")},
 }
 """The kinds of blocks that a test takes from a page and runs, every line of them."""

@@ -75,14 +75,19 @@ GRAMMAR = ROOT / "editors" / "tree-sitter-got"
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The committed parser, compiled."""
+    """The committed parser, compiled as docs/editors.md says."""
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
-    found = tmp_path_factory.mktemp("tree-sitter") / "got.so"
-    source = GRAMMAR / "src"
-    command = ["cc", "-shared", "-fPIC", "-O1", f"-I{source}", "-o", found]
-    subprocess.run([*command, source / "parser.c", source / "scanner.c"], check=True)
-    return found
+    folder = tmp_path_factory.mktemp("clone")
+    for name in ("nvim", "tree-sitter-got"):
+        shutil.copytree(
+            ROOT / "editors" / name, folder / "editors" / name, ignore=shutil.ignore_patterns("parser")
+        )
+    (block,) = re.findall(
+        r"^```sh\n(.*?)^```", (ROOT / "docs" / "editors.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    subprocess.run(["sh", "-ec", block], cwd=folder, check=True)
+    return folder / "editors" / "nvim" / "parser" / "got.so"
 
 
 @pytest.fixture(scope="session")
@@ -176,7 +181,6 @@ def test_every_name_is_highlighted_as_one_thing(language: Language) -> None:
 
 NEOVIM = """
 vim.opt.runtimepath:append(vim.env.FOLDER)
-vim.opt.runtimepath:append(vim.env.FILES)
 vim.cmd("filetype plugin on")
 vim.cmd("edit " .. vim.env.PROGRAM)
 local parser = vim.treesitter.get_parser(0, "got")
@@ -195,13 +199,11 @@ io.stdout:write(vim.json.encode({ broken = root:has_error(), found = found, look
 def test_neovim_reads_the_parser(library: Path, language: Language, tmp_path: Path) -> None:
     if shutil.which("nvim") is None:
         pytest.skip("no Neovim")
-    (tmp_path / "parser").mkdir()
-    shutil.copy(library, tmp_path / "parser" / "got.so")
     (tmp_path / "look.lua").write_text(NEOVIM)
     query = (GRAMMAR / "queries" / "highlights.scm").read_text()
     program = ROOT / "programs" / "sort128.got"
-    known = {"FILES": str(ROOT / "editors" / "nvim")}
-    known |= {"FOLDER": str(tmp_path), "PROGRAM": str(program), "QUERY": query, "HOME": str(tmp_path)}
+    folder = str(library.parents[1])
+    known = {"FOLDER": folder, "PROGRAM": str(program), "QUERY": query, "HOME": str(tmp_path)}
     command = ["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-c", f"luafile {tmp_path}/look.lua", "+qa!"]
     done = subprocess.run(command, env=os.environ | known, capture_output=True, text=True, timeout=60)
     seen = json.loads(done.stdout)
