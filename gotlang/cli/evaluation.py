@@ -26,6 +26,7 @@ from gotlang.cli.output import (
     check_writable,
     complain,
     count,
+    cut,
     document,
     harmless,
     interrupted,
@@ -39,7 +40,6 @@ from gotlang.errors import CacheLost, GotError, RunError, UsageError
 
 if TYPE_CHECKING:
     from gotlang.api import (
-        ComparedScheme,
         Comparison,
         Dataset,
         Evaluation,
@@ -282,6 +282,11 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
     ),
     click.option("--json", is_flag=True, callback=as_json, help="The same as --format json."),
     opt.text("--junit", "FILE", "Write a report for CI beside the output: JUnit's XML."),
+    opt.whole(
+        "--table",
+        "Show so many rows below the metrics, wrong ones first. [default: 10 on a terminal, otherwise 0]",
+        least=0,
+    ),
     opt.text("--html", "FILE", "Write a report: one page that works offline."),
 )
 def eval_command(**chosen: Any) -> int:
@@ -320,7 +325,7 @@ def eval_command(**chosen: Any) -> int:
             for line in eval_github(found, crossed or ()):
                 say(line)
         case _:
-            for line in eval_text(found):
+            for line in (*eval_text(found), *rows_text(found, _rows_shown(chosen))):
                 say(line)
     if chosen["junit"] is not None:
         write_file(chosen["junit"], eval_junit(found, thresholds, crossed), "--junit")
@@ -389,8 +394,10 @@ def compare_command(**chosen: Any) -> int:
 
 
 _REASONS = 5
-_LONGEST_NAME = 20
-"""Characters of a baseline in a column head; a longer name makes the table too wide."""
+_WIDEST = 140
+"""Columns of a table of rows at most."""
+_LEAST = 12
+"""Columns that a text of a row needs."""
 _NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 
 
@@ -429,21 +436,14 @@ def _metric(kind: ScoreKind) -> str:
 
 def eval_text(found: Evaluation) -> Iterator[str]:
     """A table of metrics, then failures by reason."""
-    from gotlang.report.charts import bounds, shown
+    from gotlang.report.tables import metrics
 
     yield _title(found.scheme, found.about(), f", {found.repeat} times each" if found.repeat > 1 else "")
-    lines = []
-    for name, label, interval in _intervals(found):
-        total = found.sum(name) if name in ("cost", "tokens", "calls") else None
-        summed = "" if total is None else f"{total:,.0f}" if name != "cost" else shown(name, total)
-        unit = found.unit(name)
-        middle = "" if unit == "correct" else shown(unit, found.median(name))
-        cells = (shown(unit, interval.mean), middle, bounds(unit, interval), str(interval.rows), summed)
-        lines.append((label, *cells))
-    if not lines:
+    grid = metrics(found)
+    if not grid.lines:
         yield f"no run ended: {count(len(found.runs), 'run')} partial or failed, {found.not_run} not started"
     else:
-        yield from table(("", "mean", "median", "95% CI", "rows", "sum"), lines)
+        yield from table(*grid)
     for name in found.metrics:
         if found.kind_of(name).of and found.values(name):
             yield _metric(found.kind_of(name))
@@ -457,12 +457,47 @@ def eval_text(found: Evaluation) -> Iterator[str]:
             yield f"       and {count(len(failed) - _REASONS, 'more reason')}; see --json"
 
 
-def _intervals(found: Evaluation) -> Iterator[tuple[str, str, Any]]:
-    """The known metrics: name, label and interval; of cost and tokens what is compared."""
-    left = "cost" if found.cost_metric == "tokens" else "tokens"
-    for name in found.metrics:
-        if name != left and (interval := found.interval(name)) is not None:
-            yield name, found.kind_of(name).name, interval
+def _rows_shown(chosen: Mapping[str, Any]) -> int:
+    if chosen["table"] is not None:
+        return int(chosen["table"])
+    return 10 if sys.stdout.isatty() and chosen["out"] is None else 0
+
+
+def rows_text(found: Evaluation, most: int) -> Iterator[str]:
+    """The first `most` rows, wrong ones first: a table whose texts are cut to the width, or, where that has
+    no room for the columns, a block for each row."""
+    from gotlang.report.tables import rows
+
+    heads, lines = rows(found, most)
+    if not lines:
+        return
+    width = int(min(_width(), _WIDEST))
+    cells = [[harmless(cell) for cell in line] for line in lines]
+    yield ""
+    if width < _LEAST * len(heads):
+        wide = max(map(len, heads[2:]))
+        for number, verdict, *values in cells:
+            yield f"row {number}  {verdict}"
+            yield from (
+                f"  {head.ljust(wide)}  {cut(value, max(width - wide - 4, _LEAST))}"
+                for head, value in zip(heads[2:], values, strict=True)
+            )
+    else:
+        widths = _widths(heads, cells, width)
+        for line in (heads, *cells):
+            texts = (cut(text, most).ljust(most) for text, most in zip(line, widths, strict=True))
+            yield "  ".join(texts).rstrip()
+    if left := len(found.runs) - len(lines):
+        yield f"and {count(left, 'more run')}: `--table N` shows more of them, `--html FILE` all"
+
+
+def _widths(heads: Sequence[str], lines: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The widths of columns, two apart: the widest ones get less until all have room."""
+    natural = [max(len(row[place]) for row in (heads, *lines)) for place in range(len(heads))]
+    most = max(natural)
+    while sum(widths := [min(one, most) for one in natural]) + 2 * (len(heads) - 1) > width:
+        most -= 1
+    return widths
 
 
 def eval_junit(
@@ -510,10 +545,11 @@ def quoted(words: str) -> str:
 def eval_github(found: Evaluation, crossed: Sequence[Threshold]) -> Iterator[str]:
     """A notice with the means, a warning for each reason of failures, an error for each crossed threshold."""
     from gotlang.report.charts import shown
+    from gotlang.report.tables import intervals
 
     title = f"gotc eval {found.program} {found.scheme}"
     means = ", ".join(
-        f"{label} {shown(found.unit(name), interval.mean)}" for name, label, interval in _intervals(found)
+        f"{label} {shown(found.unit(name), interval.mean)}" for name, label, interval in intervals(found)
     )
     yield annotation("notice", f"{count(found.row_count, 'row')}: {means}", title=title)
     for remark in found.remarks():
@@ -526,15 +562,12 @@ def eval_github(found: Evaluation, crossed: Sequence[Threshold]) -> Iterator[str
 
 def compare_text(found: Comparison) -> Iterator[str]:
     """A table with a line for each scheme, and what the differences show."""
+    from gotlang.report.tables import schemes
     from gotlang.statistics import FEWEST_ROWS
 
     about = found.to_dict()
     yield _title(about["program"], about, f", at equal {found.cost_metric}" if found.equal_cost else "")
-    metrics, first = found.others(), found.entries[0].evaluation
-    labels = [first.kind_of(name).name for name in metrics]
-    baseline = found.baseline if len(found.baseline) <= _LONGEST_NAME else "baseline"
-    heads = ["scheme", found.label, "95% CI", *labels, f"to {baseline}", "95% CI", "verdict"]
-    yield from table(heads, [_line(found, entry, metrics) for entry in found.entries])
+    yield from table(*schemes(found))
     if found.kind.of:
         yield _metric(found.kind)
     if front := ", ".join(entry.name for entry in found.front()):
@@ -545,28 +578,3 @@ def compare_text(found: Comparison) -> Iterator[str]:
         yield from (f"{entry.name}: {remark}" for remark in entry.evaluation.remarks())
         for reason, number in entry.evaluation.failures().most_common(3):
             yield f"{entry.name}: failed {number} x {shortened(reason, 200)}"
-
-
-def _line(found: Comparison, entry: ComparedScheme, metrics: list[str]) -> list[str]:
-    from gotlang.report.charts import shown
-
-    name = f"{entry.name} x {entry.repeats:.3g}" if entry.repeats > 1 else entry.name
-    cells = [name, *_cells(found.unit, entry.evaluation.interval(found.metric))]
-    for metric in metrics:
-        interval = entry.evaluation.interval(metric)
-        cells.append(
-            shown(entry.evaluation.unit(metric), interval.mean) if interval is not None else "unknown"
-        )
-    if entry.name == found.baseline:
-        return [*cells, "", "", "baseline"]
-    difference = _cells(found.unit, entry.to_baseline.get(found.metric), signed=True)
-    return [*cells, *difference, entry.verdict or "unknown"]
-
-
-def _cells(metric: str, interval: Any, *, signed: bool = False) -> list[str]:
-    from gotlang.report.charts import bounds, shown
-
-    if interval is None:
-        return ["unknown", ""]
-    plus = "+" if signed and interval.mean > 0 else ""
-    return [plus + shown(metric, interval.mean), bounds(metric, interval)]
