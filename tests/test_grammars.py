@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import os
+import random
 import re
 import runpy
 import shutil
@@ -66,6 +67,45 @@ def test_pygments_agrees_with_the_parser(name: str) -> None:
 
 def test_pygments_finds_the_lexer() -> None:
     assert get_lexer_for_filename("sorting.got").name == get_lexer_by_name("got").name == "got"
+
+
+def test_pygments_knows_the_jinja_of_prompts_and_of_no_other_text() -> None:
+    text = '''prompt a(x: str) -> str:
+    system "Be {{ tone }}: \\"{{ \\"x}}\\" }}\\" {# no #} done"
+    """
+    {%- for y in x if y != '}}' %}
+    {{ y | upper }}
+    {{ not closed
+    """
+    temperature 1
+
+scheme b(x: str) -> str:
+    Map() "{{ plain }}" + x
+'''
+    found = [(kind, value) for kind, value in get_lexer_by_name("got").get_tokens(text) if value.strip()]
+    template = [value for kind, value in found if kind in String.Interpol]
+    assert template == ["{{", "}}", "{{", "}}", "{%-", "%}", "{{", "}}", "{{"]
+    assert (String, "'}}'") in found
+    assert (Comment, " no ") in found
+    assert (Name, "temperature") in found
+    assert (Keyword, "for") in found
+
+
+def _cut(rng: random.Random) -> tuple[str, int, str]:
+    """A program's name, one of its lines, and its text with that line cut at some place."""
+    name = rng.choice([name for name in PROGRAMS if name.startswith("programs/")])
+    lines = PROGRAMS[name].split("\n")
+    number = rng.choice([n for n, line in enumerate(lines) if line.strip() and line.strip()[0] != "#"])
+    lines[number] = lines[number][: rng.randrange(len(lines[number]))]
+    return name, number, "\n".join(lines)
+
+
+def test_pygments_reads_any_text_to_its_end() -> None:
+    rng = random.Random(19)
+    for _ in range(200):
+        text = _cut(rng)[2]
+        tokens_found = get_lexer_by_name("got", stripnl=False, ensurenl=False).get_tokens(text)
+        assert "".join(value for _, value in tokens_found) == text
 
 
 # ---------------------------------------------------------------- tree-sitter
@@ -177,6 +217,28 @@ def test_every_name_is_highlighted_as_one_thing(language: Language) -> None:
         assert len(places) == len({*places})
         words = [n for n in _leaves(root) if n.type != "string" and (n.is_named or n.type.isalpha())]
         assert [n for n in words if (n.start_byte, n.end_byte) not in {*places}] == []
+
+
+def test_a_broken_line_leaves_the_other_declarations(language: Language) -> None:
+    def declarations(text: str) -> set[bytes]:
+        source, waiting, found = text.encode(), [Parser(language).parse(text.encode()).root_node], set()
+        while waiting:
+            for child in waiting.pop().children:
+                if child.type == "ERROR":
+                    waiting.append(child)
+                elif child.type != "comment":
+                    found.add(source[child.start_byte : child.end_byte].strip())
+        return found
+
+    rng = random.Random(19)
+    kept = wanted = 0
+    for _ in range(200):
+        name, number, text = _cut(rng)
+        line = PROGRAMS[name].split("\n")[number].encode()
+        before = {d for d in declarations(PROGRAMS[name]) if line.strip() not in d}
+        kept += len(before & declarations(text))
+        wanted += len(before)
+    assert kept > 0.9 * wanted, (kept, wanted)
 
 
 NEOVIM = """
