@@ -21,6 +21,7 @@ from gotlang.packages import in_package, outside, package_text, source_name
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.check import Checked, check
+from gotlang.semantics.seen import Seen
 from gotlang.semantics.studies import Target
 from gotlang.semantics.symbols import RESERVED
 from gotlang.semantics.test_declarations import plural
@@ -121,6 +122,7 @@ def compile_source(
     named: Opener | None = None,
     files: Files | None = None,
     known: tuple[Diagnostic, ...] | None = None,
+    seen: Seen | None = None,
 ) -> Compilation:
     """Parse and check a source and its imports; reports the errors of all files at once.
 
@@ -129,6 +131,7 @@ def compile_source(
     that a study names; without it, studies of other programs are checked only in part. `files` are those
     beside the program; without them, nothing is said of Python, simulators and corpora. `known` are the
     diagnostics of the same program, if it is known that none is an error: what only finds some is left out.
+    `seen` is told what editors ask, also of a program with errors.
     """
     sources: dict[str, Source] = {source.name: source}
     module, found = parse(source)
@@ -167,7 +170,7 @@ def compile_source(
     ]
     unsure |= {f"{_word(sources, d.span)}*" for d in report.diagnostics if d.code == "GOT0741"}
     broken = broken or any(d.severity == "error" for d in report.diagnostics)
-    checked = check(whole, functions, targets, sources, mentioned, inlined.ascribed)
+    checked = check(whole, functions, targets, sources, mentioned, inlined.ascribed, seen)
     if known is not None and checked.ok and not broken:
         checked = replace(checked, diagnostics=known)
     elif not broken:

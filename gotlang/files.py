@@ -16,6 +16,7 @@ from gotlang.writing import real_path
 if TYPE_CHECKING:
     from gotlang.compiler import Compilation
     from gotlang.diagnostics import Diagnostic
+    from gotlang.semantics.seen import Seen
     from gotlang.syntax.nodes import PythonFunction
 
 MAX_BYTES = 4 * MAX_LENGTH
@@ -133,9 +134,11 @@ def compile_in(
     *,
     studies: bool = True,
     known: tuple[Diagnostic, ...] | None = None,
+    seen: Seen | None = None,
 ) -> Compilation:
     """Check a program that may import only from a folder; its `studies` of other programs in full, or only in
-    part. `known` are the diagnostics of a program without errors, if they are known."""
+    part. `known` are the diagnostics of a program without errors, if they are known; `seen` is told what
+    editors ask."""
     from gotlang.compiler import compile_source
 
     def named(written: str) -> Compilation | None:
@@ -145,7 +148,7 @@ def compile_in(
         # Without the programs of its own studies: two files may have studies of each other.
         return compile_in(found, files.at(Path(found.name).resolve().parent), studies=False)
 
-    return compile_source(source, files.text, functions, named if studies else None, files, known)
+    return compile_source(source, files.text, functions, named if studies else None, files, known, seen)
 
 
 _PROJECT = ("pyproject.toml", "gotc.toml", ".git")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import final
 
@@ -15,6 +14,7 @@ from gotlang.diagnostics import Diagnostic
 from gotlang.errors import GotError
 from gotlang.files import Beside, beside, compile_in
 from gotlang.packages import in_package
+from gotlang.semantics.seen import Seen
 from gotlang.span import Source
 from gotlang.syntax import nodes as n
 from gotlang.types import Type
@@ -28,12 +28,13 @@ class Document:
     """A program as an editor shows it. It never changes: an edit makes another one.
 
     `source` is its text, with `\\n` as the end of each line; `module` is its tree as written, without what
-    cannot be read.
+    cannot be read. `seen` is what the check learned of places, also of a program with errors.
     """
 
     source: Source
     compilation: Compilation
     files: Buffered
+    seen: Seen
 
     @property
     def asked(self) -> frozenset[str]:
@@ -55,10 +56,10 @@ class Document:
         """What is wrong with the program, in all of its files."""
         return self.compilation.diagnostics
 
-    @cached_property
+    @property
     def types(self) -> Mapping[tuple[str, int, int], Type]:
         """The types of expressions, by source, start and end of their spans."""
-        return {}
+        return self.seen.types
 
     def target(self, written: str) -> Document | None:
         """The program that a study names by a path, without the studies there; None if it cannot be read."""
@@ -69,7 +70,7 @@ class Document:
         if source is None:
             return self
         files = self.files.at(Path(source.name).resolve().parent)
-        return Document(source, compile_in(source, files, studies=False), files)
+        return Document(source, compile_in(source, files, studies=False, seen=(seen := Seen())), files, seen)
 
 
 @relaxed_gc()
@@ -79,7 +80,7 @@ def analyzed(path: str, text: str, buffers: Mapping[str, str]) -> Document:
     precedence over the files on disk."""
     source = Source.of(path, text)
     files = Buffered(Path(path).parent if os.path.isabs(path) else Path("/nowhere"), buffers, set())
-    return Document(source, compile_in(source, files), files)
+    return Document(source, compile_in(source, files, seen=(seen := Seen())), files, seen)
 
 
 @final

@@ -22,7 +22,7 @@ from gotlang.packages import package_file
 from gotlang.span import Source, Span
 from gotlang.version import __version__
 
-FEATURES = ("sync", "names", "views")
+FEATURES = ("sync", "names", "views", "completing")
 """The modules of this package that answer requests."""
 MOST_PROGRAMS = 2_000
 """Programs of the client's folders that are searched."""

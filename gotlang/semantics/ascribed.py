@@ -9,6 +9,7 @@ from gotlang.diagnostics import Label, Report
 from gotlang.linking.inline import Ascription
 from gotlang.scope import Scope
 from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.seen import Place, Seen
 from gotlang.semantics.symbols import Symbols
 from gotlang.semantics.type_declarations import resolve_type
 from gotlang.syntax import expressions as e
@@ -17,17 +18,26 @@ from gotlang.types import STR, LiteralType, Type, accepts, has_error
 
 @final
 class AscribingChecker(ExpressionChecker):
-    """Infers types, and compares those of some expressions, by identity, with what was declared."""
+    """Infers types, and compares those of some expressions, by identity, with what was declared; tells `seen`
+    of each."""
 
     def __init__(
-        self, symbols: Symbols, report: Report, ascribed: Mapping[int, Sequence[Ascription]]
+        self,
+        symbols: Symbols,
+        report: Report,
+        ascribed: Mapping[int, Sequence[Ascription]],
+        seen: Seen | None = None,
     ) -> None:
         super().__init__(symbols, report)
         self._ascribed = ascribed
+        self._seen = seen
 
     def infer(self, node: e.Expression, scope: Scope, wanted: Type | None = None) -> Type:
         """The type of an expression."""
         found = super().infer(node, scope, wanted)
+        if self._seen is not None:
+            self._seen.types[node.span.source, node.span.start, node.span.end] = found
+            self._seen.places.append(Place(node.span, scope, None))
         for each in self._ascribed.get(id(node), ()):
             type_ = resolve_type(each.type, self.symbols, Report())
             if not has_error(found) and not has_error(type_) and not accepts(type_, found):

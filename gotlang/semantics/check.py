@@ -20,6 +20,7 @@ from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.prompts import check_prompt
 from gotlang.semantics.returns import with_returns
+from gotlang.semantics.seen import Seen
 from gotlang.semantics.skips import SkipChecker
 from gotlang.semantics.studies import Target, check_study
 from gotlang.semantics.symbols import Symbols, add_function, collect
@@ -64,6 +65,7 @@ def check(
     sources: Mapping[str, Source] | None = None,
     mentioned: frozenset[str] = frozenset(),
     ascribed: Mapping[int, Sequence[Ascription]] | None = None,
+    seen: Seen | None = None,
 ) -> Checked:
     """Check a program: its own module first, then those it imports.
 
@@ -71,6 +73,7 @@ def check(
     programs that studies name, by the identity of the study's node; None for one that cannot be read.
     `sources` are the texts of the modules by name, for the places inside templates. `mentioned` are names
     that Python which changes graphs may use. `ascribed` are types that expressions must have, by identity.
+    `seen` is told what editors ask.
     """
     report = Report()
     modules, wrong = _with_returns(modules, report)
@@ -81,11 +84,15 @@ def check(
             symbols.provided.append(function.name.text)
     symbols.asking = asking([d for d in symbols.nodes.values() if isinstance(d, n.Score)], report)
     expressions = (
-        AscribingChecker(symbols, report, ascribed) if ascribed else ExpressionChecker(symbols, report)
+        AscribingChecker(symbols, report, ascribed or {}, seen)
+        if ascribed or seen is not None
+        else ExpressionChecker(symbols, report)
     )
+    if seen is not None:
+        seen.symbols = symbols
     declarations = [d for module in modules for d in module.declarations]
     check_params([d for d in declarations if isinstance(d, n.Param)], symbols, expressions)
-    pipelines = PipelineChecker(symbols, report, expressions)
+    pipelines = PipelineChecker(symbols, report, expressions, seen)
     pipelines.wrong |= wrong
     for d in declarations:
         match d:

@@ -24,6 +24,7 @@ from gotlang.semantics.matches import check_match
 from gotlang.semantics.mismatch import code_and_help, of_result
 from gotlang.semantics.repetitions import check_again, check_repeated
 from gotlang.semantics.searches import check_first, check_search, wider
+from gotlang.semantics.seen import Place, Seen
 from gotlang.semantics.skips import may_skip
 from gotlang.semantics.steps import StepCheck, check_setting
 from gotlang.semantics.symbols import Signature, Symbols
@@ -73,8 +74,11 @@ class PipelineChecker:
     `casts` the bindings whose type the run checks.
     """
 
-    def __init__(self, symbols: Symbols, report: Report, expressions: ExpressionChecker) -> None:
+    def __init__(
+        self, symbols: Symbols, report: Report, expressions: ExpressionChecker, seen: Seen | None = None
+    ) -> None:
         self.symbols = symbols
+        self.seen = seen
         self.report = report
         self.expressions = expressions
         self.pools: dict[int, PoolType] = {}
@@ -160,6 +164,8 @@ class PipelineChecker:
 
     def statement(self, node: n.Statement, pool: PoolType, scope: Scope, last: bool) -> PoolType:
         """Check one statement; returns its output."""
+        if self.seen is not None:
+            self.seen.places.append(Place(node.span, scope, pool))
         match node:
             case n.Step():
                 return self.step(node, pool, scope)

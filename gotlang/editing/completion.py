@@ -1,0 +1,432 @@
+"""What may be written at an offset: names, operations, settings, fields, template variables, columns."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, final
+
+from gotlang.editing.documents import Document
+from gotlang.editing.places import Around, around, call, names, value_before
+from gotlang.errors import GotError
+from gotlang.linking.modules import BETWEEN
+from gotlang.operations import OPERATIONS
+from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, SettingRule
+from gotlang.packages import STANDARD
+from gotlang.scope import THOUGHT_FUNCTIONS, Variable
+from gotlang.semantics.builtins import BUILTINS
+from gotlang.semantics.studies import CLAUSES, OPTIONS
+from gotlang.semantics.symbols import TYPES, Signature, Symbols
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.syntax.typos import DECLARATIONS, STATEMENTS
+from gotlang.templates.filters import FILTERS
+from gotlang.types import DictType, ListType, RecordType, Type, UnionType, present
+
+Kind = Literal[
+    "keyword", "operation", "setting", "field", "variable", "prompt", "score", "scheme", "function", "param",
+    "type", "case", "filter", "module", "file", "column", "metric", "argument", "corpus",
+]  # fmt: skip
+"""What is suggested."""
+
+_BLOCKS = (*STATEMENTS, "search", "first", "race", "until")
+_PARTS = ("system", "user", "assistant", "messages", "instruction", "examples:", "parse", "tools", "stop")
+_FORMS = ("tag", "json", "lines", "after", "with")
+_TAGS = ("for", "endfor", "if", "elif", "else", "endif", "set", "include")
+_WORD = re.compile(r"\w*$")
+_MAX_FILES = 200
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A suggestion: `label` is the text that is inserted, `detail` its type or signature, `doc` what it is or
+    does. Those with a lower `rank` come first."""
+
+    label: str
+    kind: Kind
+    detail: str = ""
+    doc: str = ""
+    rank: int = 1
+
+
+def completions(document: Document, offset: int) -> tuple[Completion, ...]:
+    """The suggestions at an offset, whatever is already there of a word; none in comments and plain texts."""
+    here = around(document.source, offset)
+    word = _WORD.search(here.line)
+    start = offset - (len(word[0]) if word is not None else 0)
+    before = here.line[: len(here.line) - (offset - start)]
+    found = {c.label: c for c in reversed([*_found(document, here, before, start)]) if _shown(c.label)}
+    return tuple(sorted(found.values(), key=lambda c: (c.rank, c.label)))
+
+
+def _shown(label: str) -> bool:
+    return bool(label) and e.HOLE not in label and BETWEEN not in label
+
+
+def _found(document: Document, here: Around, before: str, start: int) -> Iterator[Completion]:
+    symbols = document.seen.symbols
+    if here.inside == "comment":
+        return
+    if here.inside == "template":
+        yield from _template(document, here, before, start)
+    elif here.inside == "string":
+        yield from _paths(document, here)
+    elif not before.strip() and before == "":
+        yield from _words(DECLARATIONS)
+    elif here.head in ("import", "from"):
+        yield from _modules(document, here)
+    elif before.endswith("."):
+        yield from _members(document, before, start)
+    elif re.search(r"(?::|->|\[|\bmany) *$", before) and _in_head(here, before):
+        yield from _types(symbols)
+    elif here.head == "study":
+        yield from _study(document, here, before)
+    elif here.head == "prompt":
+        yield from _prompt(here, before)
+    else:
+        yield from _code(document, here, before, start)
+
+
+def _in_head(here: Around, before: str) -> bool:
+    """Whether a place is in a line that declares inputs, a type or a param."""
+    heads = ("prompt", "scheme", "score", "metric", "partial", "function", "operation", "type", "param")
+    typed = re.match(r" +[a-z_]\w* *: *$", before)
+    return here.head in heads and ("\n" not in here.text or here.text.startswith("type") or typed is not None)
+
+
+def _words(words: Iterable[str], kind: Kind = "keyword", rank: int = 2) -> Iterator[Completion]:
+    for word in words:
+        yield Completion(word, kind, rank=rank)
+
+
+# ---------------------------------------------------------------- code
+
+
+def _code(document: Document, here: Around, before: str, start: int) -> Iterator[Completion]:
+    """A line of a scheme, a score or a test."""
+    symbols, opened = (
+        document.seen.symbols,
+        call(here.text[: len(here.text) - (len(here.line) - len(before))]),
+    )
+    operation = OPERATIONS.get(opened[0]) if opened is not None else None
+    if opened is not None and not before.rstrip().endswith("="):
+        if operation is not None:
+            yield from _settings(operation.syntax.settings, opened[2])
+        elif (signature := _signature(symbols, opened[0])) is not None:
+            yield from _arguments(signature, opened)
+    if not before.strip() or re.fullmatch(r" +\w+ = ", before):
+        for name, record in OPERATIONS.items():
+            yield Completion(name, "operation", record.usage.strip("`"), record.doc)
+        for name, _ in _declared(document, n.Operation):
+            yield Completion(name, "operation", "operation of this program")
+        yield from _words(_BLOCKS)
+    asked = re.search(r"\b([A-Z]\w*)\([^()]*\) *$", before)
+    yield from _names(document, start, asked[1] if asked else "")
+
+
+def _names(document: Document, start: int, operation: str = "") -> Iterator[Completion]:
+    """Every name that a value or a call may start with; first those that fit the operation before them."""
+    symbols = document.seen.symbols
+    for variable in names(document, start).values():
+        yield Completion(variable.name, "variable", str(variable.type), facts(variable), rank=0)
+    judges = operation in ("Score", "Validate", "GroundTruth", "Select", "Map", "Pool", "Vote")
+    for name, type_ in symbols.params.items():
+        yield Completion(name, "param", str(type_))
+    for name, signature in symbols.prompts.items():
+        yield Completion(name, "prompt", written(signature), rank=2 if judges else 0 if operation else 1)
+    for name, signature in symbols.scores.items():
+        yield Completion(name, "score", written(signature), rank=0 if operation == "Score" else 1)
+    for name, signature in symbols.schemes.items():
+        yield Completion(name, "scheme", written(signature))
+    for name in symbols.functions:
+        yield Completion(name, "function", f"-> {symbols.results.get(name, 'any')}")
+    for name, _ in _declared(document, n.Function):
+        yield Completion(name, "function", "function of this program")
+    for name in symbols.corpora:
+        yield Completion(name, "corpus")
+    for name, case in symbols.cases.items():
+        yield Completion(name, "case", case.written())
+    for name, (type_, doc) in THOUGHT_FUNCTIONS.items():
+        yield Completion(name, "function", str(type_), doc, rank=3)
+    for name, builtin in BUILTINS.items():
+        yield Completion(name, "function", builtin.signature(), builtin.doc, rank=3)
+    yield from _words(("true", "false", "none"), rank=4)
+
+
+def _declared(
+    document: Document, kind: type[n.Operation | n.Function]
+) -> Iterator[tuple[str, n.Declaration]]:
+    """The definitions of the program's own file, which the check has inlined."""
+    for declaration in document.module.declarations:
+        if isinstance(declaration, kind):
+            yield declaration.name.text, declaration
+
+
+def _signature(symbols: Symbols, name: str) -> Signature | None:
+    for kind in (symbols.prompts, symbols.scores, symbols.schemes):
+        if name in kind:
+            return kind[name]
+    return None
+
+
+def written(signature: Signature) -> str:
+    """`(numbers: list[int]) -> list[int]`, as far as the head of the declaration could be read."""
+    inputs = ", ".join(f"{name}: {type_}" for name, type_ in signature.parameters if name != e.HOLE)
+    return f"({inputs}) -> {'many ' if signature.many else ''}{signature.result}"
+
+
+def facts(variable: Variable) -> str:
+    """What is known of the thoughts that a name stands for, in words."""
+    known = variable.facts
+    words = [f"scored by {score.name}" for score in known.scores] if known.scored else []
+    words += ["validated"] * known.validated + ["has log-probabilities"] * known.logprobs
+    return ", ".join(words)
+
+
+def rule(setting: SettingRule) -> str:
+    """The values that a setting may have: `int, at least 1`."""
+    bounds = [f"at least {setting.least}"] if setting.least is not None else []
+    bounds += [f"at most {setting.most:,}"] if setting.most is not None else []
+    return ", ".join([" or ".join(map(str, setting.types)), *bounds])
+
+
+def _settings(settings: dict[str, SettingRule], given: Iterable[str]) -> Iterator[Completion]:
+    for name, setting in settings.items():
+        if name not in given:
+            yield Completion(f"{name}=", "setting", rule(setting), rank=1 if name in MODEL_SETTINGS else 0)
+
+
+def _arguments(signature: Signature, opened: tuple[str, int, tuple[str, ...]]) -> Iterator[Completion]:
+    for name, type_ in signature.parameters[opened[1] :]:
+        if name not in opened[2]:
+            yield Completion(f"{name}=", "argument", str(type_))
+
+
+def _members(document: Document, before: str, start: int) -> Iterator[Completion]:
+    """What follows a dot: the fields of a value, or the names of a module."""
+    alias = re.search(r"(\w+)\.$", before)
+    inside = f"{alias[1]}{BETWEEN}" if alias is not None else ""
+    symbols = document.seen.symbols
+    if alias is not None and alias[1] in _aliases(document):
+        kinds: list[tuple[Kind, dict[str, Signature]]] = [
+            ("prompt", symbols.prompts), ("score", symbols.scores), ("scheme", symbols.schemes),
+        ]  # fmt: skip
+        for kind, known in kinds:
+            for name, signature in known.items():
+                if name.startswith(inside):
+                    yield Completion(name.removeprefix(inside), kind, written(signature))
+        yield from _exported(document, _aliases(document)[alias[1]])
+        return
+    yield from _fields(value_before(document, start - 1))
+
+
+def _fields(type_: Type | None) -> Iterator[Completion]:
+    match present(type_) if type_ is not None else None:
+        case RecordType(fields=known):
+            for name, inner in known:
+                yield Completion(name, "field", str(inner), rank=0)
+        case UnionType() as union:
+            yield Completion("type", "field", str(union.tags), rank=0)
+            for case in union.cases:
+                for name, inner in case.fields:
+                    yield Completion(name, "field", str(inner), f"of the case `{case.tag}`")
+
+
+def _types(symbols: Symbols) -> Iterator[Completion]:
+    for name in sorted(TYPES):
+        yield Completion(name, "type")
+    for name, type_ in symbols.types.items():
+        shown = type_.written() if isinstance(type_, RecordType | UnionType) else str(type_)
+        yield Completion(name, "type", shown, rank=0)
+    for part in ("many", "prompt", "score", "scheme", "corpus"):
+        yield Completion(part, "keyword", rank=3)
+
+
+# ---------------------------------------------------------------- prompts
+
+
+def _prompt(here: Around, before: str) -> Iterator[Completion]:
+    if before.strip().startswith("parse"):
+        yield from _words(_FORMS, rank=0)
+    elif not before.strip():
+        yield from _words(_PARTS, rank=0)
+        for name, setting in PROMPT_SETTINGS.items():
+            yield Completion(name, "setting", rule(setting))
+
+
+def _template(document: Document, here: Around, before: str, start: int) -> Iterator[Completion]:
+    """Inside `{{ }}` and `{% %}`: the inputs of the prompt, loop variables, fields, filters and tags."""
+    known = template_names(document, here)
+    if re.search(r"\| *$", before):
+        yield from _words(FILTERS, "filter", rank=0)
+        return
+    if re.search(r"\{%-? *$", before):
+        yield from _words(_TAGS, rank=0)
+        return
+    path = re.search(r"([a-z_]\w*(?:\.\w+|\[\d+\])*)\.$", before)
+    if path is not None:
+        yield from _fields(_typed(path[1], known))
+        return
+    for name, type_ in known.items():
+        yield Completion(name, "variable", str(type_) if type_ is not None else "", rank=0)
+
+
+def template_names(document: Document, here: Around) -> dict[str, Type | None]:
+    """The names in a template of a prompt, as far as it is read: inputs, and the variables of its loops."""
+    named = re.match(r"\w+ +(\w+)", here.text)
+    signature = document.seen.symbols.prompts.get(named[1]) if named is not None else None
+    known: dict[str, Type | None] = dict(signature.parameters) if signature is not None else {}
+    if here.head == "partial" and named is not None:
+        known |= dict.fromkeys(re.findall(r"(\w+) *:", here.text.split("\n", 1)[0]))
+    for name, of in re.findall(r"\{%-? *for +(\w+)[^%]*? in +([\w.]+)", here.text):
+        type_ = _typed(of, known)
+        known[name] = type_.element if isinstance(type_, ListType) else None
+        known["loop"] = None
+    known.pop(e.HOLE, None)
+    return known
+
+
+def _typed(path: str, known: dict[str, Type | None]) -> Type | None:
+    first, *rest = re.findall(r"\w+", path)
+    type_ = known.get(first)
+    for part in rest:
+        inner = present(type_) if type_ is not None else None
+        match inner:
+            case RecordType():
+                type_ = inner.field(part)
+            case ListType(element=element) if part.isdigit():
+                type_ = element
+            case DictType():
+                type_ = inner.value if hasattr(inner, "value") else None
+            case _:
+                return None
+    return type_
+
+
+# ---------------------------------------------------------------- studies, imports, files
+
+
+def _study(document: Document, here: Around, before: str) -> Iterator[Completion]:
+    symbols = document.seen.symbols
+    word = before.split()[0] if before.split() else ""
+    columns = re.search(r'data +"([^"\n]*)" *\([^)]*$', here.text)
+    if columns is not None:
+        for column in _columns(document, columns[1]):
+            yield Completion(column, "column", rank=0)
+        for name, signature in symbols.schemes.items():
+            for parameter, type_ in signature.parameters:
+                yield Completion(f"{parameter} = ", "argument", f"input of {name}: {type_}")
+    elif word in ("vary", "subject") or (word in ("minimize", "maximize")):
+        for name, type_ in symbols.params.items():
+            yield Completion(name, "param", str(type_), rank=0 if word == "vary" else 2)
+        for name in symbols.metrics:
+            yield Completion(name, "metric", rank=0)
+        for name in ("cost", "calls", "seconds", "score", "right", "failed"):
+            yield Completion(name, "metric")
+    elif word in ("scheme", "prompts"):
+        for name in symbols.schemes if word == "scheme" else symbols.prompts:
+            yield Completion(name, "scheme" if word == "scheme" else "prompt", rank=0)
+    else:
+        yield from _words(CLAUSES, rank=0)
+        yield from _words(OPTIONS, "setting")
+
+
+def _columns(document: Document, path: str) -> list[str]:
+    """The columns of a data file of the program's folder; none where it cannot be read."""
+    target = file_inside(document, path)
+    if target is None:
+        return []
+    from gotlang.data.table import load
+
+    try:
+        table = load(target)
+        first = table.rows[0] if len(table.rows) else {}
+    except (GotError, OSError):
+        return []
+    return [*first]
+
+
+def file_inside(document: Document, path: str) -> Path | None:
+    """A file in the folder of the program; None for any other."""
+    folder = document.files.folder
+    try:
+        target = (folder / path).resolve()
+    except (OSError, ValueError):
+        return None
+    return target if target.is_relative_to(folder) and target.is_file() else None
+
+
+def _paths(document: Document, here: Around) -> Iterator[Completion]:
+    """The files that may be named in a text: of the folder, with the endings that fit."""
+    endings = None
+    for pattern, found in (
+        (r'(?:import|from|program) +"[^"]*$', (".got",)),
+        (r'(?:import +python|simulate +with) +"[^"]*$', (".py",)),
+        (r'import +corpus +"[^"]*$', (".jsonl", ".csv", ".txt", ".md")),
+        (r'(?:data|rows\()\s*"[^"]*$', (".csv", ".jsonl", ".json", ".tsv", ".parquet")),
+        (r'-> *[\w\[\]| ]+ from +"[^"]*$', (".md",)),
+    ):
+        if re.search(pattern, here.text):
+            endings = found
+    if endings is None or not document.files.folder.is_dir():
+        return
+    folder, number = document.files.folder, 0
+    for at, inner, files in os.walk(folder):
+        inner[:] = [
+            name for name in sorted(inner) if not name.startswith((".", "_")) and name != "node_modules"
+        ]
+        for name in sorted(files):
+            path = os.path.relpath(os.path.join(at, name), folder)
+            if name.endswith(endings) and path != os.path.basename(document.source.name):
+                yield Completion(path.replace(os.sep, "/"), "file", rank=0)
+        number += len(files)
+        if number > _MAX_FILES:
+            return
+
+
+def _modules(document: Document, here: Around) -> Iterator[Completion]:
+    line = here.line
+    names_of = re.match(r'from +(?:"([^"]*)"|([\w.]+)) +import +', line)
+    if names_of is not None:
+        yield from _exported(document, names_of[1] or names_of[2])
+    elif re.match(r"(?:import|from) +[\w.]*$", line):
+        for path in sorted(STANDARD.glob("*.got")):
+            label = path.stem if re.search(r"\bstd\.\w*$", line) else f"std.{path.stem}"
+            yield Completion(label, "module", rank=0)
+        if line.startswith("import"):
+            yield from _words(("python", "corpus", "mcp"))
+    else:
+        yield from _words(("import", "as"))
+
+
+def _aliases(document: Document) -> dict[str, str]:
+    """What the modules are that the program's file has a name for."""
+    imports = (d for d in document.module.declarations if isinstance(d, n.ImportGot))
+    return {d.alias.text: str(d.path.value) for d in imports if d.alias is not None}
+
+
+def _exported(document: Document, written: str) -> Iterator[Completion]:
+    """The names that a module declares and others may import."""
+    from gotlang.linking.modules import declared
+    from gotlang.packages import source_name
+    from gotlang.span import Source
+    from gotlang.syntax.parse import parse
+
+    name = written if written.endswith(".got") else source_name(written)
+    try:
+        path = name if name.startswith("<") else str(document.files.folder / name)
+        module, _ = parse(Source.of(name, document.files.text(path)))
+    except (OSError, GotError, ValueError):
+        return
+    kinds: dict[type[n.Declaration], Kind] = {
+        n.Prompt: "prompt", n.Score: "score", n.Scheme: "scheme", n.Param: "param", n.TypeAlias: "type",
+        n.Operation: "operation", n.Metric: "metric",
+    }  # fmt: skip
+    for declaration in module.declarations:
+        for each in declared(declaration):
+            if not each.text.startswith("_"):
+                yield Completion(each.text, kinds.get(type(declaration), "function"), rank=0)

@@ -1,0 +1,256 @@
+"""What is said of the word at an offset, and of the call around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from gotlang.codes import CODES
+from gotlang.compiler import Compiled
+from gotlang.diagnostics import Diagnostic
+from gotlang.editing.completion import facts, file_inside, rule, template_names, written
+from gotlang.editing.documents import Document
+from gotlang.editing.places import around, call, names
+from gotlang.errors import GotError
+from gotlang.operations import OPERATIONS
+from gotlang.operations.record import PROMPT_SETTINGS
+from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.builtins import BUILTINS
+from gotlang.span import Span
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.templates.filters import FILTERS
+
+MOST_SHOWN = 2_000
+"""Characters of a rendered prompt that are shown."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """What is said of a place, as Markdown."""
+
+    span: Span
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SignatureHelp:
+    """The call around an offset: its signature, the texts of its parameters, which of them is given there
+    (None: none of them), and what the call does."""
+
+    label: str
+    parameters: tuple[str, ...]
+    active: int | None
+    doc: str = ""
+
+
+def hover(document: Document, offset: int) -> Hover | None:
+    """What is known of the word at an offset: its type and facts, its signature and text, what it does; None
+    where nothing is."""
+    source = document.source
+    line_start = source.text.rfind("\n", 0, offset) + 1
+    line = source.text[line_start:].split("\n", 1)[0]
+    word = next((w for w in re.finditer(r"\w+", line) if w.start() <= offset - line_start <= w.end()), None)
+    if word is None:
+        return None
+    span = Span(source.name, line_start + word.start(), line_start + word.end())
+    parts = [*_parts(document, word[0], span), *_wrong(document, offset)]
+    return Hover(span, "\n\n".join(parts)) if parts else None
+
+
+def _code(text: str) -> str:
+    return f"```got\n{text}\n```"
+
+
+def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
+    here = around(document.source, span.end)
+    symbols, text = document.seen.symbols, document.source.text
+    if here.inside == "template":
+        known = template_names(document, here)
+        if word in known and known[word] is not None:
+            yield _code(f"{word}: {known[word]}")
+        elif word in FILTERS and re.search(r"\| *$", text[: span.start]):
+            yield f"filter `{word}` of Jinja templates"
+        return
+    if here.inside in ("comment", "string"):
+        return
+    if text.startswith("(", span.end) and word in OPERATIONS:
+        record = OPERATIONS[word]
+        takes = ", ".join(f"`{name}`" for name in record.syntax.settings)
+        yield f"{record.usage}: {record.doc}"
+        yield f"Fails where {record.fails}." if record.fails else "Never fails."
+        yield f"Settings: {takes}." if takes else "It takes no settings."
+        return
+    if (
+        re.match(r" *=(?!=)", text[span.end :])
+        and (opened := call(text[here.start : span.start])) is not None
+    ):
+        asked = OPERATIONS.get(opened[0])
+        if asked is not None and word in asked.syntax.settings:
+            yield f"setting `{word}` of `{opened[0]}`: {rule(asked.syntax.settings[word])}"
+            return
+    variable = names(document, span.end + 1).get(word)
+    if variable is not None and text[span.start - 1 : span.start] != ".":
+        yield _code(f"{word}: {variable.type}")
+        what = {"thought": "one thought", "thoughts": "thoughts"}.get(variable.kind, "")
+        yield from filter(None, ["; ".join(filter(None, [what, facts(variable)]))])
+        return
+    type_ = next(
+        (t for (name, _, end), t in document.types.items() if (name, end) == (span.source, span.end)), None
+    )
+    if text[span.start - 1 : span.start] == ".":
+        if type_ is not None:
+            yield _code(f".{word}: {type_}")
+        return
+    yield from _declared(document, word)
+    if word in THOUGHT_FUNCTIONS:
+        yield _code(f"{word}: {THOUGHT_FUNCTIONS[word][0]}")
+        yield THOUGHT_FUNCTIONS[word][1]
+    elif word in BUILTINS and word not in symbols.prompts:
+        yield _code("\n".join(t.written(word) for t in BUILTINS[word].types))
+        yield BUILTINS[word].doc
+    elif here.head == "prompt" and word in PROMPT_SETTINGS:
+        yield f"setting `{word}` of a prompt: {rule(PROMPT_SETTINGS[word])}"
+
+
+def _declared(document: Document, word: str) -> Iterator[str]:
+    """The head of a declaration of a name, the comment above it, and more of what it is."""
+    symbols = document.seen.symbols
+    for kind, known in (("prompt", symbols.prompts), ("score", symbols.scores), ("scheme", symbols.schemes)):
+        if word in known:
+            yield _code(f"{kind} {word}{written(known[word])}")
+    if word in symbols.params:
+        declared = symbols.nodes.get(word)
+        yield _code(_line(document, declared) or f"param {word}: {symbols.params[word]}")
+    if word in symbols.types:
+        shown: Any = symbols.types[word]
+        yield _code(f"type {word} = {shown.written() if hasattr(shown, 'written') else shown}")
+    if word in symbols.cases:
+        yield _code(symbols.cases[word].written())
+    if word in symbols.metrics:
+        yield _code(f"metric {word}{written(symbols.metrics[word][1])}")
+    if word in symbols.functions:
+        yield f"`{word}` is a function of Python that gives `{symbols.results.get(word, 'any')}`"
+    declared = symbols.nodes.get(word)
+    if declared is not None and (comment := _comment(document, declared)):
+        yield comment
+    if word in symbols.prompts:
+        yield from _rendered(document, word)
+
+
+def _line(document: Document, node: e.Node | None) -> str:
+    source = document.sources.get(node.span.source) if node is not None else None
+    if node is None or source is None:
+        return ""
+    return source.line(source.position(node.span.start)[0]).split(" #")[0].rstrip()
+
+
+def _comment(document: Document, node: e.Node) -> str:
+    """The comment in the lines right above a declaration."""
+    source = document.sources.get(node.span.source)
+    lines: list[str] = []
+    at = source.position(node.span.start)[0] - 1 if source is not None else 0
+    while source is not None and at > 0 and source.line(at).startswith("#"):
+        lines.insert(0, source.line(at).lstrip("# "))
+        at -= 1
+    return " ".join(lines)
+
+
+def _rendered(document: Document, name: str) -> Iterator[str]:
+    """A prompt as a model would get it: with the first row of a study's data if that has its inputs, and
+    else with placeholders. No Python of the program runs."""
+    if not isinstance(document.compilation, Compiled):
+        return
+    from gotlang.preview import preview_prompt
+    from gotlang.program import CheckedProgram
+
+    try:
+        program = CheckedProgram(document.compilation)
+        if name not in program.prompts:
+            return
+        values, of = _row(document, dict(program.prompts[name].parameters))
+        found = preview_prompt(program, name, values)
+    except GotError:
+        return
+    told = f"With row 0 of `{of}`:" if values else "The text of the prompt:"
+    shown = "\n\n".join(f"[{m.role}]\n{m.shown}" for m in found.messages)
+    cut = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}\n..."
+    yield f"{told}\n\n~~~~text\n{cut.replace('~~~~', '~~~')}\n~~~~"
+
+
+def _row(document: Document, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Values for the inputs of a prompt from the first row of a study's data, and its file; none where the
+    columns do not have all of them."""
+    from gotlang.data import load, parse_value
+
+    for study in document.module.declarations:
+        data = study.data if isinstance(study, n.Study) else None
+        path = file_inside(document, str(data.path.value)) if data is not None else None
+        if data is None or path is None or not wanted:
+            continue
+        try:
+            table = load(path)
+            row = dict(table.rows[0]) if len(table.rows) else {}
+            row |= {name: row[column] for name, column in data.columns if column in row}
+            if wanted.keys() <= row.keys():
+                given = {
+                    name: parse_value(value, type_, name) if isinstance(value := row[name], str) else value
+                    for name, type_ in wanted.items()
+                }
+                return given, str(data.path.value)
+        except (GotError, OSError):
+            continue
+    return {}, ""
+
+
+def _wrong(document: Document, offset: int) -> Iterator[str]:
+    """What a diagnostic at an offset means, and the command that explains it."""
+    for found in document.diagnostics:
+        span = found.span
+        if span.source == document.source.name and span.start <= offset <= span.end and found.code in CODES:
+            yield f"**{found.code}**: {CODES[found.code].title}. {_first(found)}"
+
+
+def _first(found: Diagnostic) -> str:
+    return f"`gotc explain {found.code}` explains it."
+
+
+# ---------------------------------------------------------------- calls
+
+
+def signature_help(document: Document, offset: int) -> SignatureHelp | None:
+    """The call that is open at an offset: of an operation, a built-in, a prompt, a score or a scheme."""
+    here = around(document.source, offset)
+    opened = call(here.text) if here.inside == "code" else None
+    if opened is None:
+        return None
+    name, at, given = opened
+    symbols = document.seen.symbols
+    for kind in (symbols.prompts, symbols.scores, symbols.schemes):
+        if name in kind:
+            parameters = tuple(f"{p}: {type_}" for p, type_ in kind[name].parameters if p != e.HOLE)
+            return SignatureHelp(f"{name}{written(kind[name])}", parameters, _active(parameters, at, given))
+    if name in OPERATIONS:
+        record = OPERATIONS[name]
+        parameters = tuple(record.syntax.settings)
+        active = _active(parameters, at if record.syntax.first and at == 0 else len(parameters), given)
+        return SignatureHelp(f"{name}({', '.join(parameters)})", parameters, active, record.doc)
+    if name in BUILTINS:
+        types = BUILTINS[name].types
+        best = next((t for t in types if len(t.takes) > at or t.rest is not None), types[0])
+        parameters = (*map(str, best.takes), *([f"{best.rest}..."] if best.rest is not None else []))
+        at = min(at, len(parameters) - 1) if best.rest is not None else at
+        active = at if at < len(parameters) else None
+        return SignatureHelp(best.written(name), parameters, active, BUILTINS[name].doc)
+    return None
+
+
+def _active(parameters: tuple[str, ...], at: int, given: tuple[str, ...]) -> int | None:
+    last = given[-1] if given and len(given) > at else None
+    if last is not None:
+        return next((i for i, p in enumerate(parameters) if p.partition(":")[0] == last), None)
+    return at if at < len(parameters) else None

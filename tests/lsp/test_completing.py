@@ -1,0 +1,37 @@
+"""Completion, hover and signature help as a client gets them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from lsprotocol import types
+from support.editor import editor
+
+PROGRAM = 'prompt answer(question: str) -> str:\n    "{{ question }}"\n\nscheme io(question: str) -> str:\n'
+
+
+def test_a_client_completes_a_line_that_is_being_typed(tmp_path: Path) -> None:
+    async def life() -> None:
+        async with editor(tmp_path) as made:
+            made.open("a.got", f"{PROGRAM}    Generate() answer(question)\n")
+            await made.codes("a.got")
+            made.edit("a.got", f"{PROGRAM}    Generate(k=2) ans\n    Vote()\n")
+            document = made.identifier("a.got")
+            found = await made.text_document_completion_async(
+                types.CompletionParams(document, types.Position(4, 21))
+            )
+            assert isinstance(found, list)
+            item = next(item for item in found if item.label == "answer")
+            assert (item.kind, item.detail) == (types.CompletionItemKind.Function, "(question: str) -> str")
+            hover = await made.text_document_hover_async(types.HoverParams(document, types.Position(3, 12)))
+            assert hover is not None
+            assert isinstance(hover.contents, types.MarkupContent)
+            assert "question: str" in hover.contents.value
+            help = await made.text_document_signature_help_async(
+                types.SignatureHelpParams(document, types.Position(4, 13))
+            )
+            assert help is not None
+            assert help.signatures[0].label.startswith("Generate(k, ")
+
+    asyncio.run(life())

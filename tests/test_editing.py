@@ -1,0 +1,208 @@
+"""Completion, hover and signatures as functions of a text and an offset; on broken lines too."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gotlang.editing.completion import completions
+from gotlang.editing.documents import Document, analyzed
+from gotlang.editing.hover import hover, signature_help
+from gotlang.editing.outline import outline
+from gotlang.syntax import nodes as n
+from tests.cuts import cut
+from tests.fuzz import ROOT
+from tests.support.laws import NEW, times
+
+PROGRAM = """\
+type Act = Search {query: str} | Finish {answer: str}
+
+# How often a part is sorted.
+param tries: int = 5 in 1..10
+
+prompt sort(numbers: list[int]) -> list[int]:
+    temperature 0.5
+    "Sort {{ numbers }}."
+
+prompt reply(message: {role: str, words: list[str]}) -> str:
+    "{{ message.role }} says {% for word in message.words %}{{ word }}{% endfor %}"
+
+score wrong(found: list[int], numbers: list[int]) -> lower:
+    len(numbers) - len(found)
+
+scheme sorts(numbers: list[int]) -> list[int]:
+    sorted_parts = Generate(k=tries) sort(numbers)
+    Generate(k=tries) sort(numbers)
+    Score() wrong(it, numbers)
+    KeepBestN(1)
+
+study tuning:
+    data "rows.csv" (numbers = Unsorted)
+    minimize cost
+    vary tries in 1..3
+    trials 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "rows.csv").write_text('Unsorted,Sorted,numbers\n"[3, 1]","[1, 3]","[3, 1]"\n')
+    (tmp_path / "other.got").write_text(PROGRAM.split("study")[0])
+    return tmp_path
+
+
+def at(folder: Path, text: str) -> tuple[Document, int]:
+    """A program with the cursor where `|>` is in its text."""
+    offset = text.index("|>")
+    return analyzed(str(folder / "a.got"), text.replace("|>", ""), {}), offset
+
+
+def labels(folder: Path, text: str) -> set[str]:
+    return {found.label for found in completions(*at(folder, text))}
+
+
+def said(folder: Path, text: str) -> str:
+    found = hover(*at(folder, text))
+    return found.text if found is not None else ""
+
+
+INSIDE = "    Score() wrong(it, numbers)\n"
+
+
+def test_the_program_has_no_error(folder: Path) -> None:
+    document = analyzed(str(folder / "a.got"), PROGRAM, {})
+    assert [d for d in document.diagnostics if d.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "unwanted"),
+    [
+        ("    |>", {"Generate", "foreach", "sorts", "sorted_parts", "it", "tries"}, {"query"}),
+        ("    Gene|>", {"Generate", "KeepBestN"}, set()),
+        ("    Generate(|>", {"k=", "temperature=", "until="}, set()),
+        ("    Generate(k=2, |>) sort(numbers)", {"temperature="}, {"k="}),
+        ("    Score() |>", {"wrong", "it", "numbers"}, {"Finish {"}),
+        ("    Generate() sort(|>", {"numbers=", "sorted_parts"}, set()),
+        ("    x = {a: 1, b: [2]}\n    Pool() x.|>", {"a", "b"}, {"Generate"}),
+        ("    Map() len(i|>", {"it", "thoughts", "min"}, set()),
+        ("    # Gen|>", set(), {"Generate"}),
+    ],
+)
+def test_completion_in_a_scheme(folder: Path, before: str, wanted: set[str], unwanted: set[str]) -> None:
+    found = labels(folder, PROGRAM.replace(INSIDE, f"{INSIDE}{before}\n"))
+    assert wanted <= found
+    assert not unwanted & found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("prompt sort", "pro|>\n\nprompt sort", {"prompt", "scheme", "import"}),
+        ("{{ numbers }}", "{{ |>", {"numbers"}),
+        ("{{ numbers }}", "{{ numbers | |>", {"length", "join", "upper"}),
+        ("{{ message.role }}", "{{ message.|> }}", {"role", "words"}),
+        ("{{ word }}", "{{ |>", {"word", "message", "loop"}),
+        ("    temperature 0.5", "    max|>\n    temperature 0.5", {"max_tokens", "system", "parse"}),
+        ("(numbers = Unsorted)", "(numbers = |>", {"Unsorted", "Sorted"}),
+        ('"rows.csv" (numbers = Unsorted)', '"|>', {"rows.csv"}),
+        ("    vary tries", "    vary |>tries", {"tries"}),
+        ("    trials 3", "    tr|>", {"trials", "budget", "subject to"}),
+        ("    minimize cost", "    minimize |>", {"cost", "calls"}),
+        ("type Act", "import std.|>\n\ntype Act", {"vote", "refine", "search"}),
+        ("type Act", "from std.vote import |>\n\ntype Act", set()),
+        ("type Act", 'import "|>"\n\ntype Act', {"other.got"}),
+        ("type Act", 'from "other.got" import |>\n\ntype Act', {"sort", "wrong", "sorts", "tries"}),
+        ("param tries: int", "param more: |>\nparam tries: int", {"int", "list", "Act"}),
+    ],
+)
+def test_completion_elsewhere(folder: Path, old: str, new: str, wanted: set[str]) -> None:
+    assert wanted <= labels(folder, PROGRAM.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("Generate(k=tries) sort", "Gen|>erate(k=tries) sort", ["k samples of prompt", "temperature"]),
+        ("k=tries", "|>k=tries", ["setting `k` of `Generate`", "at least 1"]),
+        ("k=tries", "k=tri|>es", ["param tries: int = 5 in 1..10", "How often a part is sorted."]),
+        ("wrong(it", "wrong(i|>t", ["it: list[int]", "one thought"]),
+        ("wrong(it", "wro|>ng(it", ["score wrong(found: list[int], numbers: list[int])"]),
+        ("k=tries) sort(", "k=tries) so|>rt(", ["prompt sort", "With row 0 of `rows.csv`", "Sort [3, 1]."]),
+        ("len(numbers)", "le|>n(numbers)", ["len(", "-> int"]),
+        ("{{ numbers }}", "{{ numb|>ers }}", ["numbers: list[int]"]),
+        ("temperature 0.5", "temp|>erature 0.5", ["setting `temperature`", "at most 2"]),
+        ("KeepBestN(1)", "Map() itt + tr|>ue", []),
+        ("KeepBestN(1)", "Map() it|>t", ["GOT0103", "gotc explain"]),
+    ],
+)
+def test_hover(folder: Path, old: str, new: str, words: list[str]) -> None:
+    found = said(folder, PROGRAM.replace(old, new, 1))
+    assert [word for word in words if word not in found] == [], found
+
+
+@pytest.mark.parametrize(
+    ("line", "label", "active"),
+    [
+        ("    Generate() sort(|>", "sort(numbers: list[int]) -> list[int]", 0),
+        ("    Score() wrong(it, |>", "wrong(found: list[int], numbers: list[int]) -> float", 1),
+        (
+            "    Score() wrong(numbers=[1], found=|>",
+            "wrong(found: list[int], numbers: list[int]) -> float",
+            0,
+        ),
+        ("    Map() min(it, |>", "min(", 1),
+    ],
+)
+def test_signatures(folder: Path, line: str, label: str, active: int) -> None:
+    found = signature_help(*at(folder, PROGRAM.replace(INSIDE, f"{INSIDE}{line}\n")))
+    assert found is not None
+    assert found.label.startswith(label)
+    assert found.active == active
+
+
+@pytest.mark.parametrize("share", range(2))
+def test_a_cut_line_leaves_the_answers_of_the_rest(share: int) -> None:
+    """The law of 200 edits: completion, hover and the outline answer with the declarations of the rest."""
+    paths = sorted((ROOT / "programs").glob("*.got"))
+    whole: dict[Path, Document] = {}
+    for number in range(times(100)):
+        rng = Random(f"{time.time() if NEW else 'edits'}/{share}/{number}")
+        path = rng.choice(paths)
+        made = cut(rng, path.read_text())
+        if path not in whole:
+            whole[path] = analyzed(str(path), path.read_text(), {})
+        document = analyzed(str(path), made.text, {})
+        declared = {
+            d.name.text: d
+            for d in whole[path].module.declarations
+            if isinstance(d, n.Scheme | n.Score | n.Prompt | n.Param) and not d.name.text.startswith("_")
+        }
+        line = document.source.position(made.start)[0]
+        broken = {
+            name
+            for name, d in declared.items()
+            if whole[path].source.position(d.span.start)[0]
+            <= line
+            <= whole[path].source.position(d.span.end)[0]
+        }
+        rest = declared.keys() - broken
+        outlined = {each.name for each in outline(document)}
+        assert not rest - outlined, f"{path.name}: not in the outline with line {line} cut"
+        known = document.seen.symbols
+        found = {*known.prompts, *known.scores, *known.schemes, *known.params}
+        closed = {name for name in rest if not _is_open(declared[name])}
+        assert not closed - found, f"{path.name}: not known with line {line} cut"
+        completions(document, made.start)
+        kinds = n.Scheme | n.Score | n.Prompt | n.Param
+        now = {d.name.text: d.name for d in document.module.declarations if isinstance(d, kinds)}
+        for name in sorted(closed)[:3]:
+            assert hover(document, now[name].span.start + 1) is not None, (
+                f"{path.name}: {name}, line {line} cut"
+            )
+
+
+def _is_open(d: n.Scheme | n.Score | n.Prompt | n.Param) -> bool:
+    return isinstance(d, n.Scheme) and (bool(d.variables) or any(p.part for p in d.parameters))
