@@ -5,6 +5,7 @@ Screenshots stay in the folder of `pytest --screenshots FOLDER`, else in the tes
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from support.browser import Browser, browser, needs_browser
 from support.gotc import SORT128, SORTING, VOTE, digits, gotc, row
+from support.sight import cut_off, too_faint
 from support.wide import WIDE, WIDE_SIM
 
 from .cli.test_eval import data
@@ -299,7 +301,7 @@ def test_a_comparison_shows_boxes_a_front_and_what_became_of_each_row(
     assert window.run(count, "svg .bar") == 4
     assert window.run(count, "svg .point") == 4
     assert window.run(count, "svg .interval") == 3
-    assert window.run(count, "#rows tbody tr") == 12
+    assert window.run(count, "#rows tr[data-row]") == 12
     keep(window, "compare")
     window.run("document.querySelector('#rows tr[data-row=\"3\"]').scrollIntoView({ block: 'center' })")
     place = window.run(
@@ -325,11 +327,97 @@ def test_one_scheme_s_rows_are_clicked_in_the_chart(window: Browser, tmp_path: P
     heads = window.run(
         "return [...document.querySelectorAll('#rows th')].map((cell) => cell.innerText.toLowerCase())"
     )
-    assert heads[:4] == ["row ↑", "mistakes", "cost", "calls"]
+    assert heads == ["row ↑", "input", "mistakes", "cost", "calls", *map(str, range(9))]
     dot = "figure:nth-of-type(2) .dot[data-row='4']"
     window.run("document.querySelector(arguments[0]).dispatchEvent(new Event('click'))", dot)
     assert "Row 4" in text(window, "#panel")
     keep(window, "eval-row")
+    assert window.errors() == []
+
+
+ANSWERS = """
+simulate with "say_sim.py"
+prompt say(n: str) -> str:
+    "{{ n }}"
+prompt shout(n: str) -> str:
+    "{{ n }}!"
+scheme plain(n: str) -> str:
+    Generate() say(n)
+    GroundTruth() it == truth
+scheme loud(n: str) -> str:
+    Generate() shout(n)
+    GroundTruth() it == truth
+"""
+ANSWERS_SIM = """
+def say(rng, n):
+    return n
+def shout(rng, n):
+    return n.upper() if int(n[1:]) % 4 else f"<img src=x onerror='document.title=1'>{n}"
+"""
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two schemes on 3,000 rows: every row differs, a quarter of `loud` is markup, `plain` is right."""
+    folder = tmp_path_factory.mktemp("answered")
+    (folder / "say.got").write_text(ANSWERS)
+    (folder / "say_sim.py").write_text(ANSWERS_SIM)
+    rows = "".join(f"{'W' if n % 3 == 0 else 'w'}{n},w{n}\n" for n in range(3000))
+    (folder / "n.csv").write_text("n,expected\n" + rows)
+    done = gotc(
+        *("compare", "say.got", "--schemes", "plain,loud", "--data", "n.csv", "--html", "c.html"),
+        cwd=folder,
+        GOTC_ALLOW_PYTHON="1",
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "c.html"
+
+
+def test_thousands_of_rows_are_filtered_searched_sorted_and_walked_with_the_keyboard(
+    window: Browser, answered: Path, keep: Keep
+) -> None:
+    window.open(answered)
+    options = window.run(
+        "return [...document.querySelectorAll('#filter option')].map((one) => one.innerText)"
+    )
+    assert options == ["all rows (3000)", "wrong (3000)", "schemes differ (2250)", "right and wrong (2000)"]
+    drawn = "return document.querySelectorAll('#rows tr[data-row]').length"
+    assert 10 < window.run(drawn) < 150  # only those in sight
+    assert window.run("return document.querySelector('#rows th.text').innerText") == "INPUT"
+    started = window.run(
+        "const started = performance.now(); const select = document.getElementById('filter');"
+        "select.value = 'differ'; select.onchange(); return performance.now() - started"
+    )
+    assert started < 500
+    assert text(window, "#found") == "2250 of 3000 rows"
+    window.run("report.select(report.rows()[1])")
+    panel = text(window, "#panel")
+    assert "expected" in panel and "plain" in panel and "loud" in panel
+    keep(window, "rows-differ")
+    window.type("#search", "onerror")
+    assert text(window, "#found") == "750 of 3000 rows"
+    assert "<img" in text(window, "#rows")  # a text
+    assert window.run("return document.querySelectorAll('#rows img, #panel img').length") == 0
+    window.run("document.getElementById('search').value = ''; document.getElementById('search').oninput()")
+    # By keyboard alone: to the last row and back.
+    window.run("document.querySelector('#rows tr[data-row]').focus()")
+    focused = "return Number(document.activeElement.dataset.row)"
+    window.keys("\ue010")
+    assert window.run(focused) == window.run("return report.rows().at(-1)")
+    assert f"Row {window.run(focused)}" in text(window, "#panel")
+    window.keys("\ue013\ue013")
+    assert window.run(focused) == window.run("return report.rows().at(-3)")
+    window.keys("\ue011")
+    assert window.run(focused) == window.run("return report.rows()[0]")
+    # The files have what is shown.
+    window.type("#search", "w17 w1700"[:3])
+    lines = window.run("return report.csv()").splitlines()
+    assert lines[0].startswith("row,input_n,expected,scheme,repeat,state,result,")
+    assert len(lines) - 1 == 2 * window.run("return report.rows().length")
+    found = [json.loads(line) for line in window.run("return report.jsonl()").splitlines()]
+    assert {line["scheme"] for line in found} == {"plain", "loud"}
+    assert all("w17" in line["input_n"].lower() for line in found)
+    assert window.run("return document.title") != "1"
     assert window.errors() == []
 
 
@@ -347,7 +435,7 @@ def test_failures_are_counted_by_reason(window: Browser, tmp_path: Path, keep: K
     window.open(tmp_path / "e.html")
     body = text(window, "body")
     assert "Failures by reason" in body
-    assert "who knows" not in body
+    assert "who knows" not in body.partition("Failures by reason")[2].partition("Rows")[0]
     assert window.run("return document.querySelectorAll('#rows td.failed').length") == 4
     window.run("report.select(3)")
     assert "who knows d" in text(window, "#panel")
@@ -371,6 +459,22 @@ def test_the_report_of_a_study_draws_its_charts(window: Browser, tmp_path: Path,
     assert "rows that the search never saw" in text(window, "body")
     keep(window, "tune")
     assert window.errors() == []
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_rows_are_read_on_a_phone_and_in_the_dark(
+    answered: Path, tmp_path: Path, keep: Keep, width: int, dark: bool
+) -> None:
+    with browser(tmp_path, dark=dark) as window:
+        window.resize(width, 900)
+        window.open(answered)
+        window.run("report.select(4); document.getElementById('rows').scrollIntoView()")
+        assert window.run("return innerWidth") == width
+        assert cut_off(window) == []
+        assert too_faint(window) == []
+        keep(window, f"rows-{width}{'-dark' * dark}")
+        assert window.errors() == []
 
 
 def test_pages_fit_a_phone(sorted_run: Path, compared: Path, tmp_path: Path, keep: Keep) -> None:

@@ -199,7 +199,7 @@ class Chart:
     def svg(self) -> str:
         """The chart for a page."""
         return (
-            f'<svg viewBox="0 0 {self.width:.0f} {self.height:.0f}" style="max-width:{self.width:.0f}px" '
+            f'<svg viewBox="0 0 {self.width:.0f} {self.height:.0f}" width="{self.width:.0f}" '
             f'role="img" aria-label="{escape(self.label)}">{"".join(self.parts)}</svg>'
         )
 

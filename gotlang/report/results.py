@@ -45,43 +45,50 @@ def results_page(
 ) -> str:
     """The whole page. `command` runs one row (default: not shown) of one of the program's own `schemes`."""
     found = as_comparison(results)
-    evaluations = [entry.evaluation for entry in found.entries]
-    shared = [d.rows for entry in found.entries if (d := entry.to_baseline.get(found.metric)) is not None]
-    data = {
+    data = page_data(found, command=command, schemes=schemes)
+    return page("results.html", data, styles=STYLES, scripts=("page.js", "report.js"), **page_values(found))
+
+
+def page_data(found: Comparison, *, command: str = "", schemes: Collection[str] = ()) -> dict[str, Any]:
+    """What the script of the page is given."""
+    return {
         "label": found.label,
         "schemes": [entry.name for entry in found.entries],
         "own": [entry.evaluation.scheme in schemes and entry.repeats == 1 for entry in found.entries],
         "metric": found.metric,
         "share": found.unit == "correct",
+        "judged": any(entry.evaluation.tally.judged for entry in found.entries),
         "command": command,
         "rows": _rows(found),
     }
-    return page(
-        "results.html",
-        data,
-        styles=STYLES,
-        scripts=("page.js", "report.js"),
-        title=title_of(found),
-        found=found,
-        first=evaluations[0],
-        rows=max(evaluation.row_count + evaluation.not_run for evaluation in evaluations),
-        cost=found.cost_metric,
-        metrics=found.others(),
-        front=found.front(),
-        charts=charts(found),
-        few=FEWEST_ROWS if any(rows < FEWEST_ROWS for rows in shared) else None,
-        remarks=[
+
+
+def page_values(found: Comparison) -> dict[str, Any]:
+    """What the template of the page is given."""
+    evaluations = [entry.evaluation for entry in found.entries]
+    shared = [d.rows for entry in found.entries if (d := entry.to_baseline.get(found.metric)) is not None]
+    return {
+        "title": title_of(found),
+        "found": found,
+        "first": evaluations[0],
+        "rows": max(evaluation.row_count + evaluation.not_run for evaluation in evaluations),
+        "cost": found.cost_metric,
+        "metrics": found.others(),
+        "front": found.front(),
+        "charts": charts(found),
+        "few": FEWEST_ROWS if any(rows < FEWEST_ROWS for rows in shared) else None,
+        "remarks": [
             f"{entry.name}: {remark}" for entry in found.entries for remark in entry.evaluation.remarks()
         ],
-        failures=[
+        "failures": [
             (entry.name, reason, runs)
             for entry in found.entries
             for reason, runs in entry.evaluation.failures().most_common(MOST_REASONS)
         ],
-        shown=shown,
-        bounds=bounds,
-        brief=partial(brief, most=30),
-    )
+        "shown": shown,
+        "bounds": bounds,
+        "brief": partial(brief, most=30),
+    }
 
 
 def title_of(found: Comparison) -> str:

@@ -62,6 +62,17 @@ class Browser:
         found = _post(f"{self._base}/element", {"using": "css selector", "value": selector})
         _post(f"{self._base}/element/{found[ELEMENT]}/value", {"text": text})
 
+    def keys(self, text: str) -> None:
+        """Press keys, one after the other, wherever the focus is."""
+        presses = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
+        _post(f"{self._base}/actions", {"actions": [{"type": "key", "id": "keys", "actions": presses}]})
+
+    def resize(self, width: int, height: int) -> None:
+        """Make the page so many pixels wide and high; a window cannot be as narrow as a phone."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics}
+        _post(f"{self._base}/goog/cdp/execute", command)
+
     def errors(self) -> list[str]:
         """What stands in the console as an error or a warning since the last time."""
         entries = _post(f"{self._base}/se/log", {"type": "browser"})
