@@ -88,7 +88,7 @@ function line(row, place) {
 
 // Draws the lines in sight, and a few around them.
 function draw() {
-  const first = height ? Math.max(0, Math.floor(frame.scrollTop / height) - 20) : 0;
+  const top = frame.scrollTop, first = height ? Math.max(0, Math.floor(top / height) - 20) : 0;
   const last = Math.min(shown.length, height ? first + Math.ceil(frame.clientHeight / height) + 40 : 60);
   above.firstChild.style.height = `${first * height}px`;
   below.firstChild.style.height = `${(shown.length - last) * height}px`;
@@ -96,6 +96,7 @@ function draw() {
   below.hidden = last === shown.length;
   const focused = body.contains(document.activeElement) ? document.activeElement.dataset.row : null;
   body.replaceChildren(above, ...shown.slice(first, last).map((row, place) => line(row, first + place)), below);
+  if (frame.scrollTop !== top) frame.scrollTop = top;
   if (focused !== null) body.querySelector(`tr[data-row="${focused}"]`)?.focus({ preventScroll: true });
   const one = body.children[1];
   if (one && !height && shown.length > 60 && one.offsetHeight) { height = one.offsetHeight; draw(); }
