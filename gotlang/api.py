@@ -564,8 +564,8 @@ def simulation_notice(program: CheckedProgram, options: Options) -> str | None:
     if not program.ir(0).simulators:
         raise UsageError(
             "no model is configured, and this program has no simulator",
-            help="choose a model, such as `openai:NAME` (OPENAI_API_KEY holds its key), or write "
-            "`simulate with` and a Python file",
+            help="choose a model, such as `openai:NAME` (its key in OPENAI_API_KEY), or write a simulator "
+            "(`gotc init --simulator FILE` writes a first one)",
         )
     return "no model is configured: responses are simulated"
 

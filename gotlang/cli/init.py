@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import final
 
@@ -88,12 +89,21 @@ The data is made up: replace `{data}` by yours. `gotc docs` shows the documentat
 @click.command("init", epilog=f"\b\nTemplates:\n{TOLD}")
 @click.argument("name", required=False)
 @click.option("--template", default="classify", metavar="TEMPLATE", help="What to start from.")
-def init_command(name: str | None, template: str) -> int:
+@click.option(
+    "--simulator",
+    metavar="FILE",
+    help="Instead, write a simulator for the program FILE: made-up responses to its prompts.",
+)
+def init_command(name: str | None, template: str, simulator: str | None) -> int:
     """Make the folder NAME with a program, data, a simulator that stands in for a model, tests and a study.
 
-    Without NAME, list the templates. Files that exist are never overwritten. What it makes is trusted (`gotc
-    trust`): the folder if it was missing or empty, otherwise its files of Python.
+    Without NAME, list the templates. With --simulator, write FILE_sim.py beside a program that has none, so
+    that it runs without a model, and the line that names it at the top of the program. Files that exist are
+    never overwritten. What it makes is trusted (`gotc trust`): the folder if it was missing or empty,
+    otherwise its files of Python.
     """
+    if simulator is not None:
+        return _write_simulator(Path(simulator))
     if template not in TEMPLATES:
         near = nearest(template, TEMPLATES)
         there = f"there are {', '.join(TEMPLATES)}"
@@ -124,6 +134,35 @@ def init_command(name: str | None, template: str) -> int:
     if name != ".":
         say(f"  cd {shlex.quote(str(folder))}")
     say(f"  gotc run {template}.got {_inputs(chosen)}")
+    return 0
+
+
+def _write_simulator(path: Path) -> int:
+    """Write a simulator beside a program, and the line that names it into the program."""
+    from gotlang.api import load
+    from gotlang.simulator import simulator_text
+
+    program = load(path)
+    target = path.with_name(f"{path.stem}_sim.py")
+    if program.ir(0).simulators or not program.prompts:
+        what = "has a simulator" if program.ir(0).simulators else "has no prompts"
+        raise UsageError(f"{path} {what}: there is nothing to write")
+    if target.exists() or target.is_symlink():
+        line = f'simulate with "{target.name}"'
+        raise UsageError(f"{target} already exists", help=f"use it: write `{line}` in {path.name}")
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    comments = list(takewhile(lambda line: line.startswith("#"), lines))
+    rest = "".join(lines[len(comments) :]).lstrip("\n")
+    head = "".join(comments) + "\n" * bool(comments)
+    text = f'{head}simulate with "{target.name}"\n\n{rest}'
+    try:
+        replace_file(target, simulator_text(program.ir(0), path.name).encode())
+        replace_file(path, text.encode())
+    except OSError as error:
+        raise UsageError(f"cannot write {error.filename}: {error.strerror}") from None
+    say(f'wrote {target}, and `simulate with "{target.name}"` at the top of {path}')
+    say(_trust(target))
+    say(f"  gotc run {shlex.quote(str(path))} --model simulated ...")
     return 0
 
 

@@ -98,8 +98,8 @@ def require_model(program: CheckedProgram, options: Options, model: str | None) 
     if options.simulated and program.prompts and not program.ir(0).simulators:
         raise UsageError(
             "this program has no simulator" if model else f"{_no_model()}, and this program has no simulator",
-            help="choose a model with `--model openai:NAME` (OPENAI_API_KEY holds its key), or write "
-            "`simulate with` and a Python file",
+            help="choose a model with `--model openai:NAME` (its key in OPENAI_API_KEY), or write a "
+            "simulator (`gotc init --simulator FILE` writes a first one)",
         )
 
 

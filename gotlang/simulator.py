@@ -1,0 +1,78 @@
+"""A first simulator for a program that has none: Python with made-up responses to each of its prompts, which
+can be read, so that the program runs without a model. What the responses say is for the author to edit."""
+
+from __future__ import annotations
+
+import keyword
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from gotlang.answers.reader import write
+from gotlang.errors import EvaluationError
+from gotlang.ir.evaluate import evaluate
+from gotlang.ir.program import Program, Prompt
+from gotlang.types import AnyType, DictType, ListType, LiteralType, RecordType, Simple, Type, UnionType
+
+WORDS = ("alpha", "beta", "gamma", "delta")
+VARIANTS = 4
+"""How many responses a prompt has; equal ones are one."""
+DEEPEST = 6
+"""Lists and mappings are empty so deep inside a value, where its type may be recursive."""
+HEAD = '''\
+"""Made-up responses to the prompts of {program}. Edit them to what a model might say."""
+'''
+
+
+def made_up(type_: Type, chance: random.Random, depth: int = 0) -> Any:
+    """A small random value of a type that a model can write."""
+    inner, deep = depth + 1, depth >= DEEPEST
+    match type_:
+        case Simple("int"):
+            return chance.randrange(10)
+        case Simple("float"):
+            return round(chance.uniform(0, 10), 1)
+        case Simple("bool"):
+            return chance.random() < 0.5
+        case LiteralType(values):
+            return chance.choice(values)
+        case ListType(element):
+            return [made_up(element, chance, inner) for _ in range(0 if deep else chance.randrange(1, 4))]
+        case DictType(value):
+            return {word: made_up(value, chance, inner) for word in chance.sample(WORDS, 0 if deep else 2)}
+        case RecordType(fields):
+            return {name: made_up(field, chance, inner) for name, field in fields}
+        case UnionType(cases):
+            least = min(cases, key=lambda case: len(case.fields))
+            return made_up(least if deep else chance.choice(cases), chance, inner)
+        case Simple() | AnyType():
+            return " ".join(chance.sample(WORDS, 2))
+
+
+def simulator_text(program: Program, name: str) -> str:
+    """A Python file with a function for each prompt of a program whose file is called `name`."""
+    params = {param.name: param.default for param in program.params}
+    functions = [_function(prompt, params) for prompt in program.prompts if prompt.name.isidentifier()]
+    return "\n\n".join([HEAD.format(program=name), *functions])
+
+
+def _function(prompt: Prompt, params: Mapping[str, Any]) -> str:
+    names = [name for name, _ in prompt.parameters]
+    given = "**arguments" if any(map(keyword.iskeyword, names)) else ", ".join(names)
+    responses = list(dict.fromkeys(_response(prompt, params, variant) for variant in range(VARIANTS)))
+    head = ", ".join(filter(None, ["rng", given]))
+    lines = "".join(f"        {response!r},\n" for response in responses)
+    return f"def {prompt.name}({head}):\n    responses = [\n{lines}    ]\n    return rng.choice(responses)\n"
+
+
+def _response(prompt: Prompt, params: Mapping[str, Any], variant: int) -> str:
+    """A text that reads as a value of the prompt's type; of `many`, as many as it asks for, if known."""
+    chance = random.Random(f"{prompt.name} {variant}")
+    result = ListType(prompt.result) if prompt.many else prompt.result
+    value = made_up(result, chance)
+    try:
+        if prompt.count is not None:
+            value = [made_up(prompt.result, chance) for _ in range(evaluate(prompt.count, dict(params)))]
+        return write(value, result, prompt.form)
+    except (EvaluationError, KeyError):
+        return f"{value}"
