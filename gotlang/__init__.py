@@ -79,6 +79,14 @@ class _Package(ModuleType):
 
 sys.modules[__name__].__class__ = _Package
 
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext gotlang`: programs in the cells of notebooks, and rich results (docs/notebooks.md)."""
+    from gotlang.notebook import load
+
+    load(shell)
+
+
 __all__ = [
     "Cache",
     "Comparison",
