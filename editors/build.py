@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -62,6 +62,7 @@ ABOUT = {
     "CLAUSES": "The first word of a clause of a study.",
     "IMPORTED": "Words after `import`.",
     "DIRECTIONS": "Words after the arrow of a score or a metric.",
+    "OBJECTIVES": "Words before the goal of a study.",
     "BLOCKS": "Patterns of the blocks whose word is a name elsewhere.",
     "OPERATIONS": "The operations and blocks that are written as calls.",
     "BUILTINS": "Functions of the language.",
@@ -88,6 +89,7 @@ def words() -> dict[str, tuple[str, ...]]:
         "CLAUSES": _sorted(first("_study_line")),
         "IMPORTED": _sorted(among("import_python", "import_mcp", "import_corpus") - {"import"}),
         "DIRECTIONS": tuple(grammar.words["DIRECTION"]),
+        "OBJECTIVES": tuple(grammar.words["OBJECTIVE"]),
         "BLOCKS": tuple(grammar.patterns[name] for name in ("SEARCH", "FIRST", "RACE")),
         "OPERATIONS": tuple(name for name in (*OPERATIONS, *BLOCKS) if name[0].isupper()),
         "BUILTINS": _sorted({*BUILTINS, *THOUGHT_FUNCTIONS}),
@@ -105,28 +107,19 @@ def module() -> str:
     return "\n".join(lines) + "\n"
 
 
-def files() -> dict[Path, str]:
-    """Every file that is made from the grammar, and its text."""
+def files() -> Iterator[tuple[Path, str]]:
+    """Every file that is made from the grammar, and its text; the words first, which the rules import."""
+    yield ROOT / "gotlang" / "highlighting" / "words.py", module()
+    yield EDITORS / "vscode" / "got.tmLanguage.json", textmate()
     queries = {path.name: path.read_text("utf-8") for path in sorted(QUERIES.glob("*.scm"))}
     queries["highlights.scm"] = with_keywords(queries["highlights.scm"])
-    return {
-        ROOT / "gotlang" / "highlighting" / "words.py": module(),
-        EDITORS / "vscode" / "got.tmLanguage.json": textmate(),
-        QUERIES / "highlights.scm": queries["highlights.scm"],
-        **{
-            EDITORS / "nvim" / "queries" / "got" / name: queries[name]
-            for name in queries
-            if name != "tags.scm"
-        },
-        **{
-            EDITORS / "helix" / "queries" / "got" / name: renamed(queries[name])
-            for name in ("highlights.scm", "injections.scm", "locals.scm")
-        },
-        **{
-            EDITORS / "zed" / "languages" / "got" / name: queries[name]
-            for name in ("highlights.scm", "injections.scm")
-        },
-    }
+    yield QUERIES / "highlights.scm", queries["highlights.scm"]
+    for name in COPIED:
+        yield EDITORS / "nvim" / "queries" / "got" / name, queries[name]
+    for name in COPIED[:3]:
+        yield EDITORS / "helix" / "queries" / "got" / name, renamed(queries[name])
+    for name in COPIED[:2]:
+        yield EDITORS / "zed" / "languages" / "got" / name, queries[name]
 
 
 def textmate() -> str:
@@ -227,6 +220,6 @@ def _sorted(found: Iterable[str]) -> tuple[str, ...]:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
-    for path, text in files().items():
+    for path, text in files():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")

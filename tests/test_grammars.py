@@ -20,7 +20,7 @@ import pytest
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Comment, Keyword, Name, Number, String, Text
 from support.extension import EXTENSION, node_modules
-from support.highlighting import ROOT, programs, tokens
+from support.highlighting import ROOT, cases, programs, tokens
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from gotlang.highlighting.words import KEYWORDS
@@ -29,11 +29,11 @@ from gotlang.syntax.parse import parse
 from gotlang.version import __version__
 
 BUILD = runpy.run_path(str(ROOT / "editors" / "build.py"))
-PROGRAMS = programs()
+PROGRAMS, CASES = programs(), cases()
 
 
 def test_the_files_made_from_the_grammar_are_fresh() -> None:
-    for path, text in BUILD["files"]().items():
+    for path, text in BUILD["files"]():
         assert path.read_text("utf-8") == text, f"run `python editors/build.py`: {path} is out of date"
 
 
@@ -48,7 +48,7 @@ def _of_pygments(text: str) -> Iterator[str]:
 
 def differences(name: str, found: Iterable[str]) -> list[str]:
     """Each token that a highlighter takes for something else than the parser."""
-    text, kinds, wrong = PROGRAMS[name], list(found), []
+    text, kinds, wrong = (PROGRAMS | CASES)[name], list(found), []
     assert len(kinds) == len(text)
     for start, end, kind in tokens(text):
         seen = {*kinds[start:end]} if kind != "string" else {kinds[start], kinds[end - 1]}
@@ -63,6 +63,10 @@ def differences(name: str, found: Iterable[str]) -> list[str]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_pygments_agrees_with_the_parser(name: str) -> None:
     assert differences(name, _of_pygments(PROGRAMS[name])) == []
+
+
+def test_pygments_agrees_with_the_parser_on_every_case() -> None:
+    assert [d for name, text in CASES.items() for d in differences(name, _of_pygments(text))] == []
 
 
 def test_pygments_finds_the_lexer() -> None:
@@ -184,6 +188,13 @@ def test_tree_sitter_agrees_with_the_parser(name: str, language: Language) -> No
     assert differences(name, _of_tree_sitter(PROGRAMS[name], language)) == []
 
 
+def test_tree_sitter_agrees_with_the_parser_on_every_case(language: Language) -> None:
+    trees = {name: Parser(language).parse(text.encode()).root_node for name, text in CASES.items()}
+    assert [name for name, root in trees.items() if root.has_error] == []
+    found = [differences(name, _of_tree_sitter(text, language)) for name, text in CASES.items()]
+    assert list(itertools.chain(*found)) == []
+
+
 CASE = re.compile(r"^=+\n([^=\n]+)\n=+\n(.*?)\n---\n(.*?)(?=^===|\Z)", re.DOTALL | re.MULTILINE)
 CORPUS = [
     case
@@ -289,12 +300,13 @@ SCOPES += (("comment", "comment"),)
 @pytest.fixture(scope="session")
 def textmate() -> dict[str, list[str]]:
     """The kind of each character of every program, as VS Code's own engine tokenizes it."""
+    texts = PROGRAMS | CASES
     script = [ROOT / "tests" / "support" / "textmate.mjs", node_modules(), EXTENSION / "got.tmLanguage.json"]
-    done = subprocess.run(["node", *script], input=json.dumps(PROGRAMS), capture_output=True, text=True)
+    done = subprocess.run(["node", *script], input=json.dumps(texts), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = {}
     for name, tokens_found in json.loads(done.stdout).items():
-        lines = [["blank"] * (len(line) + 1) for line in PROGRAMS[name].split("\n")]
+        lines = [["blank"] * (len(line) + 1) for line in texts[name].split("\n")]
         for number, start, end, scopes in tokens_found:
             scope = scopes[-1] if scopes else ""
             kind = next((kind for prefix, kind in SCOPES if scope.startswith(prefix)), "sign")
@@ -305,8 +317,11 @@ def textmate() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_textmate_agrees_with_the_parser(name: str, textmate: dict[str, list[str]]) -> None:
-    assert PROGRAMS[name].isascii() or len(PROGRAMS[name].encode("utf-16-le")) == 2 * len(PROGRAMS[name])
     assert differences(name, textmate[name]) == []
+
+
+def test_textmate_agrees_with_the_parser_on_every_case(textmate: dict[str, list[str]]) -> None:
+    assert [d for name in CASES for d in differences(name, textmate[name])] == []
 
 
 def test_the_extension_is_packaged(tmp_path: Path) -> None:

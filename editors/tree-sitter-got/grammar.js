@@ -245,8 +245,9 @@ module.exports = grammar({
     labelled: ($) =>
       choice(
         seq(choice($.label, alias($.string, $.label)), optional($._from), ":", $.body),
-        seq(alias($._label_start, $.label), $._from, ":", $.body),
+        seq(alias($._one_word, $.label), $._from, ":", $.body),
       ),
+    _one_word: ($) => $._label_start,
     _from: ($) => seq("from", $.sources, optional(seq("as", $.names))),
     label: ($) => seq($._label_start, choice(seq(repeat1($.name), optional($.integer)), $.integer)),
     sources: ($) => separated(choice($._expression, $.label_reference)),

@@ -135,7 +135,8 @@ CONTEXTS: Final[dict[str, tuple[Rule, ...]]] = {
     "study": (
         Match(r"^([ \t]+)(subject)([ \t]+)(to)\b", "- keyword - keyword"),
         Match(rf"^([ \t]+)({_any(words.CLAUSES)})\b", "- keyword"),
-        Match(r'(?<=")([ \t]+)(scheme)\b', "- keyword"),
+        Match(rf"(,)([ \t]*)({_any(words.OBJECTIVES)})\b", "punctuation - keyword"),
+        Match(r'(?<=")([ \t]*)(scheme)\b', "- keyword"),
         "expression",
     ),
     "lines": (

@@ -49,6 +49,10 @@ DIRECTIONS = (
     "lower", "higher",
 )  # fmt: skip
 """Words after the arrow of a score or a metric."""
+OBJECTIVES = (
+    "minimize", "maximize",
+)  # fmt: skip
+"""Words before the goal of a study."""
 BLOCKS = (
     "search(?=[ \t]+[a-z_]\\w*[ \t]+from\\b)",
     "first(?=[ \t]+until\\b|[ \t]*:[ \t]*(?:#[^\n]*)?\n|,[ \t]*at[ \t]+once\\b)",

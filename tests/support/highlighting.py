@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gotlang.span import Fragment
+from gotlang.span import Fragment, Source
 from gotlang.syntax.grammar import reader, tokens_of_lark
-from gotlang.syntax.parse import scan
+from gotlang.syntax.parse import parse, scan
 from gotlang.syntax.reader import Unreadable
 
 ROOT = Path(__file__).parents[2]
@@ -67,4 +67,19 @@ def programs() -> dict[str, str]:
     for page in sorted((*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md")):
         blocks = re.findall(r"^```got\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
         found |= {f"{page.relative_to(ROOT)} block {n}": block for n, block in enumerate(blocks, 1)}
+    return found
+
+
+def cases() -> dict[str, str]:
+    """Every program without syntax errors among the golden cases, by its place."""
+    found = {}
+    for path in sorted((ROOT / "tests" / "cases").rglob("*.case")):
+        parts = re.split(r"^\[\w[^\]]*\]\n", path.read_text("utf-8"), flags=re.MULTILINE)
+        for number, text in enumerate(parts):
+            declared = re.search(
+                r"^(?:scheme|prompt|score|param|type|study|import|test|law)\b", text, re.MULTILINE
+            )
+            basic = all(ord(character) < 0x10000 for character in text)  # VS Code counts others twice
+            if declared and basic and not parse(Source("case.got", text))[1]:
+                found[f"{path.relative_to(ROOT)} part {number}"] = text
     return found
