@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from gotlang.evaluate.threshold import Threshold as Threshold
     from gotlang.ir.program import Scheme as Scheme
     from gotlang.metric import ScoreKind as ScoreKind
+    from gotlang.models.prices import Spent
     from gotlang.passes.remarks import Remark as Remark
     from gotlang.report.plot import Plot
     from gotlang.runtime.sampler.events import Event as Event
@@ -141,11 +142,12 @@ class Program(CheckedProgram):
             for name, value in inputs.items()
         }
 
-    def contenders(self, names: Sequence[str] = ()) -> list[Contender]:
-        """The schemes and baselines that `compare` compares. Raises UsageError for unknown ones."""
+    def contenders(self, names: Sequence[str] = (), *, least: int = 2) -> list[Contender]:
+        """The schemes and baselines that `compare` compares. Raises UsageError for unknown ones, and for
+        fewer than `least`."""
         from gotlang.evaluate.comparison import contenders
 
-        return contenders(self.ir(0), names)
+        return contenders(self.ir(0), names, least=least)
 
     def thresholds(
         self, conditions: Iterable[str], *, scheme: str | None = None, metrics: Sequence[str] = ()
@@ -285,6 +287,7 @@ class Program(CheckedProgram):
         data: Data,
         *,
         schemes: Sequence[str] = (),
+        models: Sequence[str] = (),
         baseline: str | None = None,
         equal_cost: bool = False,
         columns: Mapping[str, str] | None = None,
@@ -302,16 +305,26 @@ class Program(CheckedProgram):
         """Run several schemes on the same rows and compare them with the baseline (default: the first).
 
         `schemes` are those of the program, and the baselines `single`, `best-of-N` and `vote-of-N` (default:
-        all schemes with the same inputs and result). With `equal_cost`, cheaper ones are repeated until they
+        all schemes with the same inputs and result). With several `models` each scheme runs with each of
+        them, as `SCHEME @ MODEL`, one model after the other, within the limits of `options` over all; one
+        scheme is enough then. With `equal_cost`, cheaper ones are repeated until they
         cost as much as the most expensive one. `on_planned` is called with the number of further runs
         whenever it is known. The first of `metrics` is the one that they are compared by (default: the first
         that all have, of the declared ones, the score and `correct`); all else is as in `evaluate`. Raises
         UsageError.
         """
         from gotlang.engine import opened
-        from gotlang.evaluate.comparison import compare
+        from gotlang.evaluate.comparison import baseline_of, check_models, compare, joined
+        from gotlang.models.prices import NOTHING_SPENT
 
-        sides = self.contenders(schemes)
+        several = len(models) > 1
+        sides = self.contenders(schemes, least=1 if several else 2)
+        each = [replace(options or Options(), model=model) for model in models] or [options or Options()]
+        check_models(models, [one.simulated for one in each])
+        place = baseline_of(sides, models, baseline) if several else 0
+        if several and (equal_cost or each[0].record is not None):
+            what = "`equal_cost` compares" if equal_cost else "a recording is of"
+            raise UsageError(f"{what} one model", help="choose one with `model`")
         chosen = self.dataset(
             data,
             scheme=sides[0].scheme,
@@ -321,25 +334,43 @@ class Program(CheckedProgram):
             sample=sample,
             metrics=metrics,
         )
-        on_planned(len(chosen) * len(sides))
-        async with opened(self, prepare(self, options).of_rows()) as (session, engine):
-            on_session(session)
-            return await compare(
-                session,
-                chosen,
-                sides,
-                metrics=metrics,
-                baseline=baseline,
-                equal_cost=equal_cost,
-                parallel=parallel,
-                max_failed=max_failed,
-                on_row=on_row,
-                on_planned=on_planned,
-                stopping=lambda: session.stopped,
-                engine=engine,
-            )
+        on_planned(len(chosen) * len(sides) * len(each))
+        parts: list[Comparison] = []
+        spent, stopped = NOTHING_SPENT, False
+        for one in each:
+            if stopped:
+                break
+            prepared = prepare(self, one).of_rows()
+            async with opened(self, _within(prepared, spent)) as (session, engine):
+                on_session(session)
+                found = await compare(
+                    session,
+                    chosen,
+                    sides,
+                    metrics=metrics,
+                    baseline=None if several else baseline,
+                    equal_cost=equal_cost,
+                    parallel=parallel,
+                    max_failed=max_failed,
+                    on_row=on_row,
+                    on_planned=on_planned,
+                    stopping=functools.partial(getattr, session, "stopped"),
+                    engine=engine,
+                )
+                stopped = session.stopped is not None
+            parts.append(found)
+            spent += found.spent
+        return joined(parts, models, place, next(iter(metrics), None)) if several else parts[0]
 
-    compare = _blocking(acompare)
+    _wait_for_compare = _blocking(acompare)
+
+    @functools.wraps(_wait_for_compare)
+    def compare(
+        self, /, data: Data, *, models: Sequence[str] = (), options: Options | None = None, **settings: Any
+    ) -> Comparison:
+        if models:
+            options = replace(options or Options(), model=models[0])
+        return self._wait_for_compare(data, models=models, options=options, **settings)
 
     async def atest(
         self,
@@ -507,6 +538,18 @@ class Program(CheckedProgram):
         return await run_study(plan, prepare(self, options), folder=folder, observe=observe)
 
     tune = _blocking(atune)
+
+
+def _within(options: Options, spent: Spent) -> Options:
+    """Options whose limits are what is left of them. A named budget knows itself what was spent from it."""
+    if options.budget is not None:
+        return options
+    usd, calls = options.max_usd, options.max_calls
+    return replace(
+        options,
+        max_usd=None if usd is None else max(0.0, usd - spent.most_usd),
+        max_calls=None if calls is None else max(0, calls - spent.calls - spent.uncertain_calls),
+    )
 
 
 def _records(data: Data) -> Data:

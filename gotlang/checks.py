@@ -24,6 +24,7 @@ from msgspec import Struct
 from gotlang.diagnostics import Diagnostic
 from gotlang.errors import GotError
 from gotlang.files import Beside, compile_in
+from gotlang.packages import in_package
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.span import Source
 from gotlang.trust import cache_home
@@ -78,6 +79,13 @@ def compiled(source: Source, folder: Path) -> Compilation:
     if known is not None and known.ok:
         return compile_in(source, Beside(folder), known=known.diagnostics)
     return _made(source, folder)
+
+
+def files_of(source: Source, folder: Path) -> set[Path]:
+    """The files and folders that a check of a program looks at, also those that are missing."""
+    asked = _Asked(folder)
+    compile_in(source, asked)
+    return {Path(where, path) for _, where, path, _ in asked.answers if not in_package(path)}
 
 
 def _made(source: Source, folder: Path) -> Compilation:

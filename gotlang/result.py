@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Self, final
 from gotlang.errors import InvalidResult, PartialResult, RunError, UsageError
 from gotlang.metric import NO_TRUTH, Metric, Score
 from gotlang.models.base import Address
+from gotlang.models.prices import NOTHING_SPENT as NOTHING_SPENT
 from gotlang.models.prices import Spent as Spent
 from gotlang.models.prices import dollars as dollars
 from gotlang.runtime.outcome import Outcome, judged, named

@@ -23,6 +23,7 @@ from gotlang.cli.output import (
     plain_document,
     say,
 )
+from gotlang.cli.watch import watchable
 from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.diagnostics import render
 from gotlang.errors import GotError, UsageError
@@ -52,6 +53,7 @@ _ANNOTATED = {
     "text for people, json for scripts, github for annotations in GitHub's CI, sarif for code scanning.",
     "text",
 )
+@watchable
 def check_command(files: tuple[str, ...], format: str) -> int:
     """Parse and check programs and their imports. A FILE of `-` is standard input.
 

@@ -36,6 +36,7 @@ from gotlang.cli.output import (
     write_file,
 )
 from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
+from gotlang.cli.watch import watchable
 from gotlang.errors import CacheLost, GotError, RunError, UsageError
 
 if TYPE_CHECKING:
@@ -289,6 +290,7 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
     ),
     opt.text("--html", "FILE", "Write a report: one page that works offline."),
 )
+@watchable
 def eval_command(**chosen: Any) -> int:
     """Run a scheme of the program FILE on every row of a data file.
 
@@ -349,7 +351,17 @@ def eval_command(**chosen: Any) -> int:
 )
 @data_options
 @opt.together(
-    opt.text("--baseline", "NAME", "What the others are compared with. [default: the first]"),
+    opt.text(
+        "--models",
+        "SPECS",
+        "Comma-separated models, as for --model: each scheme with each of them, in one table. One model runs "
+        "after the other, within the same limits.",
+    ),
+    opt.text(
+        "--baseline",
+        "NAME",
+        "What the others are compared with, also as `SCHEME @ MODEL`. [default: the first]",
+    ),
     opt.flag(
         "--equal-cost",
         "Repeat the cheaper schemes until they cost as much as the most expensive one (if nothing has a "
@@ -369,11 +381,20 @@ def compare_command(**chosen: Any) -> int:
 
     Intervals of differences are paired: row by row, so that what makes a row hard for both cancels out.
     """
-    names = names_of(chosen["schemes"])
-    todo = job("compare", chosen, lambda program: {c.name: c.scheme for c in program.contenders(names)})
+    names, models = names_of(chosen["schemes"]), names_of(chosen["models"])
+    if models and chosen["model"] is not None:
+        raise UsageError("`--model` and `--models` both choose what responds", help="remove one of them")
+    chosen["model"] = models[0] if models else chosen["model"]
+    least = 1 if len(models) > 1 else 2
+    todo = job(
+        "compare",
+        chosen,
+        lambda program: {one.name: one.scheme for one in program.contenders(names, least=least)},
+    )
     found = todo.run(
         todo.program.compare,
         schemes=names,
+        models=models,
         baseline=chosen["baseline"],
         equal_cost=chosen["equal_cost"],
         on_planned=todo.progress.planned,

@@ -165,7 +165,7 @@ def exit_code(arguments: Sequence[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=handler)
     try:
-        code = gotc.main(list(arguments), prog_name="gotc", standalone_mode=False)
+        code = gotc.main(list(arguments), prog_name="gotc", standalone_mode=False, obj=tuple(arguments))
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:

@@ -14,7 +14,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO, final
 
 from gotlang.cli.output import INTERRUPTED, complain, count, cut, duration
-from gotlang.result import dollars
+from gotlang.result import NOTHING_SPENT, dollars
 from gotlang.runtime.graph import RUNNING, Operation
 from gotlang.runtime.sampler.events import (
     Added,
@@ -63,6 +63,7 @@ class Progress:
         self.notice = notice
         self.rows_done = 0
         self.budget: Any = None
+        self._before = NOTHING_SPENT
         self.priced = True
         self.stopping = False
         self.operations = 0
@@ -122,7 +123,8 @@ class Progress:
             self.notice = ""
 
     def attach(self, session: Session) -> None:
-        """Report what a session spends."""
+        """Report what a session spends, beside those before it."""
+        self._before = self.spent or NOTHING_SPENT
         self.budget = session.runner.budget
         self.priced = session.model.price is not None
 
@@ -161,7 +163,7 @@ class Progress:
     @property
     def spent(self) -> Spent | None:
         """What was spent so far; None before the start."""
-        return None if self.budget is None else self.budget.spent(priced=self.priced)
+        return None if self.budget is None else self._before + self.budget.spent(priced=self.priced)
 
     @property
     def waiting(self) -> int:

@@ -34,6 +34,7 @@ from gotlang.cli.output import (
     value_text,
 )
 from gotlang.cli.sandbox import enter, sandbox_options
+from gotlang.cli.watch import watchable
 from gotlang.config import ConfigFile, ConfiguredUrl
 from gotlang.errors import GotError, NotTrusted, RunError, UsageError
 from gotlang.records import InvalidRecord, from_plain
@@ -99,6 +100,7 @@ _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 @opt.quiet_option
 @sandbox_options
 @click.pass_context
+@watchable
 def run_command(context: click.Context, /, **chosen: Any) -> int:
     """Run a scheme of the program FILE.
 

@@ -29,6 +29,7 @@ from gotlang.cli.output import (
     write_file,
 )
 from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
+from gotlang.cli.watch import watchable
 from gotlang.errors import CacheLost, UsageError
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ _LONGEST = 300
         help="text for people, json for scripts, github for annotations.",
     ),
 )
+@watchable
 def test_command(files: tuple[str, ...], **chosen: Any) -> int:
     """Run the tests and laws of programs. [default: of every program in this folder that has some]
 

@@ -47,6 +47,7 @@ from gotlang.ir.lines import with_lines
 from gotlang.ir.program import Program, Scheme
 from gotlang.metric import ScoreKind, ground_truth, local_score
 from gotlang.models.base import Address
+from gotlang.models.prices import NOTHING_SPENT, Spent
 from gotlang.passes import optimize
 from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.session import Session
@@ -62,6 +63,8 @@ PILOT_SAMPLES: Final = (1, 8)
 
 _BASELINE = re.compile(r"(single)|(best|vote)-of-(n|[1-9][0-9]{0,5})")
 _START = "%start"
+AT: Final = " @ "
+"""Between the names of a scheme and of its model, where several models are compared."""
 
 
 # ---------------------------------------------------------------- contenders
@@ -79,11 +82,11 @@ class Contender:
     samples: int | None = None
 
 
-def contenders(program: Program, names: Sequence[str] = ()) -> list[Contender]:
+def contenders(program: Program, names: Sequence[str] = (), *, least: int = 2) -> list[Contender]:
     """The contenders of these names (default: all schemes with the inputs and result of the main one).
 
     Raises UsageError for a name that is neither a scheme nor a baseline, for schemes with other inputs than
-    the first's, for a baseline that cannot be made, and for fewer than two names.
+    the first's, for a baseline that cannot be made, and for fewer than `least` names.
     """
     own = {scheme.name: scheme for scheme in program.schemes}
     first = next((own[name] for name in names if name in own), None) or _main(program)
@@ -105,7 +108,7 @@ def contenders(program: Program, names: Sequence[str] = ()) -> list[Contender]:
                 f"`{contender.name}` has other inputs than `{out[0].name}`: {takes or 'none'}",
                 help="only schemes with the same inputs can be compared on the same rows",
             )
-    if len(out) < 2:
+    if len(out) < least:
         other = "vote-of-5" if names[0] == "single" else "single"
         raise UsageError(
             "a comparison needs two schemes at least",
@@ -263,7 +266,22 @@ class Comparison(Displayed):
     @property
     def endpoints(self) -> Sequence[Address]:
         """The addresses that were asked, but for providers' own."""
-        return self.entries[0].evaluation.endpoints
+        return tuple(dict.fromkeys(one for entry in self.entries for one in entry.evaluation.endpoints))
+
+    @property
+    def models(self) -> list[str]:
+        """The models that were asked, each once."""
+        return list(dict.fromkeys(entry.evaluation.model for entry in self.entries))
+
+    @property
+    def spent(self) -> Spent:
+        """What all of it spent. The schemes of a model share one session, whose spending only grows: that of
+        the last one to end is the whole."""
+        total = NOTHING_SPENT
+        for model in self.models:
+            own = (each.evaluation.spent for each in self.entries if each.evaluation.model == model)
+            total += max(own, key=lambda spent: spent.all_calls)
+        return total
 
     def point(self, entry: ComparedScheme) -> tuple[float, float] | None:
         """A scheme's mean cost and metric; None if one is unknown."""
@@ -275,8 +293,7 @@ class Comparison(Displayed):
         evaluations = [entry.evaluation for entry in self.entries]
         shared = ("program", "model", "simulated", "endpoints", "seed", "data", "selection")
         about = {name: value for name, value in evaluations[0].about().items() if name in shared}
-        # All share one session, whose spending only grows: that of the last one to end is the whole.
-        last = max(evaluations, key=lambda evaluation: evaluation.spent.all_calls)
+        about["model"] = ", ".join(self.models)
         return {
             "format_version": FORMAT_VERSION,
             **about,
@@ -287,11 +304,12 @@ class Comparison(Displayed):
             "baseline": self.baseline,
             "equal_cost": self.equal_cost,
             "cost_metric": self.cost_metric,
-            "spent": last.spent.to_dict(),
+            "spent": self.spent.to_dict(),
             "pareto_front": [entry.name for entry in self.front()],
             "schemes": [
                 {
                     "scheme": entry.name,
+                    "model": entry.evaluation.model,
                     "repeats": entry.repeats,
                     "rows": entry.evaluation.row_count,
                     **entry.evaluation.summary(),
@@ -402,6 +420,39 @@ async def run_contenders(
             found[side.name] = await _repeated(side, found[side.name], target, unit, run)
     entries = [found[name] for name in names]
     return assemble(entries, found[baseline].name, equal_cost=equal_cost, metric=metric)
+
+
+def check_models(models: Sequence[str], simulated: Sequence[bool]) -> None:
+    """Raise UsageError for models that cannot be compared."""
+    if len(set(models)) != len(models):
+        raise UsageError(f"duplicate model `{next(one for one in models if models.count(one) > 1)}`")
+    if len(set(simulated)) > 1:
+        raise UsageError(
+            "simulated responses are not compared with those of real models", help="name models of one kind"
+        )
+
+
+def baseline_of(sides: Sequence[Contender], models: Sequence[str], name: str | None) -> int:
+    """The place of a baseline among all schemes of all models: `SCHEME` is that of the first one, `SCHEME @
+    MODEL` that of another. Raises UsageError for an unknown one."""
+    names = [f"{side.name}{AT}{model}" for model in models for side in sides]
+    wanted = names[0] if name is None else name if name in names else f"{name}{AT}{models[0]}"
+    if wanted not in names:
+        raise UsageError(f"the baseline `{name}` is not compared", help=f"there are {', '.join(names)}")
+    return names.index(wanted)
+
+
+def joined(
+    parts: Sequence[Comparison], models: Sequence[str], baseline: int, metric: str | None
+) -> Comparison:
+    """The comparisons of the same schemes by several models as one, in which `baseline` is the place of what
+    all are compared with. Raises UsageError for no metric in common."""
+    entries = [
+        dataclasses.replace(entry, name=f"{entry.name}{AT}{model}", to_baseline={}, verdict=None)
+        for part, model in zip(parts, models, strict=False)
+        for entry in part.entries
+    ]
+    return assemble(entries, entries[min(baseline, len(entries) - 1)].name, metric=metric)
 
 
 def assemble(

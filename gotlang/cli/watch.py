@@ -1,0 +1,115 @@
+"""`--watch`: a command again whenever a file that it reads has changed."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gotlang.checks import files_of
+from gotlang.cli import options as opt
+from gotlang.cli.inputs import source
+from gotlang.cli.output import complain, count
+from gotlang.errors import GotError, UsageError
+
+_WATCHED = "_GOTC_WATCHED"
+"""Set for the command that runs again and again, which does not watch itself."""
+_PAUSE_S = 0.3
+_NAMED = ("data", "inputs", "tuned", "answers", "recording", "prices")
+"""Options that name a file which is read."""
+_SETTINGS = ("gotc.toml", "pyproject.toml")
+
+
+def watchable(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the option `--watch`."""
+
+    @functools.wraps(command)
+    def run(*context: Any, watch: bool, **chosen: Any) -> int:
+        return _watch(chosen) if watch and _WATCHED not in os.environ else command(*context, **chosen)
+
+    help = "Run again, from the cache, whenever a file that it reads has changed. Ctrl-C ends it."
+    with_option: Callable[..., int] = opt.flag("--watch", help)(run)
+    return with_option
+
+
+def _watch(chosen: Mapping[str, Any]) -> int:
+    """Run the command of this process again and again. The exit code: 0, or of what Ctrl-C interrupted."""
+    if "-" in _programs(chosen):
+        raise UsageError("standard input cannot be watched", help="name the file of the program")
+    arguments = click.get_current_context().find_root().obj
+    # The current folder, which may be a stranger's, is no place to import from.
+    command = [sys.executable, "-P", "-m", "gotlang", *arguments]
+    try:
+        while True:
+            paths = set(_read(chosen))
+            before = _stamps(paths)
+            if (code := _run(command)) is not None:
+                return code
+            complain(f"watching {count(len(before), 'file')}: Ctrl-C ends it")
+            while (now := _stamps(paths)) == before:
+                time.sleep(_PAUSE_S)
+            changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+            complain(f"changed: {', '.join(changed[:3])}{' ...' if len(changed) > 3 else ''}")
+    except KeyboardInterrupt:
+        complain("")
+        return 0
+
+
+def _run(command: list[str]) -> int | None:
+    """Run a command to its end; its exit code if Ctrl-C ended it, otherwise None."""
+    interrupted = False
+    sys.stdout.flush()
+    with subprocess.Popen(command, env={**os.environ, _WATCHED: "1"}) as process:
+        while True:
+            try:
+                code = process.wait()
+                return code if interrupted else None
+            except KeyboardInterrupt:  # the command has it too, and finishes what is under way
+                interrupted = True
+
+
+def _programs(chosen: Mapping[str, Any]) -> list[str]:
+    named = [chosen["file"]] if "file" in chosen else list(chosen["files"])
+    return named or sorted(str(path) for path in Path().glob("*.got"))
+
+
+def _read(chosen: Mapping[str, Any]) -> Iterator[Path]:
+    """The files and folders that the command reads, also those that are missing."""
+    for name in _programs(chosen):
+        program = Path(name)
+        yield program
+        try:
+            found = files_of(source(name), program.parent.resolve())
+        except GotError:
+            continue  # the command tells it
+        for path in found:
+            yield path
+            if path.suffix == ".py":
+                yield from path.parent.glob("*.py")  # what it may import
+    yield from (Path(chosen[option]) for option in _NAMED if chosen.get(option) not in (None, "-"))
+    for _, text in chosen.get("input", ()):
+        if text.startswith("@") and not text.startswith("@@"):
+            yield Path(text[1:])
+    yield from (Path(path) for _, path in chosen.get("corpus", ()))
+    yield from map(Path, _SETTINGS)
+
+
+def _stamps(paths: set[Path]) -> dict[str, tuple[int, int]]:
+    """The files at paths, and those in folders among them, with when they changed, and their size."""
+    found = {}
+    for path in paths:
+        files = (path, *path.rglob("*")) if path.is_dir() else (path,)
+        for file in files:
+            try:
+                state = file.stat()
+            except OSError:
+                continue
+            found[os.path.relpath(file)] = (state.st_mtime_ns, 0 if file.is_dir() else state.st_size)
+    return found
