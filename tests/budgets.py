@@ -6,7 +6,7 @@ a little lower the check, or the start of the run, refuses it and nothing is sen
 
     python -m tests.budgets --programs 5000
 
-It says every 500 programs how many were tried; `--first` goes on from there. `tests/test_budgets.py` runs a
+It says every 100 programs how many were tried; `--first` goes on from there. `tests/test_budgets.py` runs a
 few.
 """
 
@@ -25,13 +25,27 @@ from typing import Any
 from gotlang.api import Options, Program, compile
 from gotlang.errors import CompileError, RunError, UsageError
 from gotlang.estimate.proof import unproven
-from gotlang.ir.program import Scheme
 from gotlang.models.base import ModelOptions
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.estimating import Sizes
 from gotlang.runtime.sampler.events import Asked, Event
-from tests.support.typed_programs import typed_program
+from tests.support.newer_programs import newer_program
 
+FEATURES = {
+    name: re.compile(pattern, re.MULTILINE)
+    for name, pattern in {
+        "search": r"^ *(search |TreeSearch)",
+        "first": r"^ *first|^ *Cascade",
+        "at once": r", at once:|CascadeAtOnce",
+        "race": r"^ *race",
+        "hedge": r"hedge=",
+        "tools": r" seek\(",
+        "recursion": r"^ *down\(",
+        "std": r"^ *(SelfConsistency|BestOf|WeightedVote|FilteredVote|RankedVote|ValidVote|SelfRefine|Cascade"
+        r"|TreeSearch|self_consistency|debate|mixture_of_agents|beam|climb)",
+    }.items()
+}
+"""How to tell that a scheme has some of what was added to the language, for the count."""
 HEAD = re.compile(r"^scheme main\(.*:$", re.MULTILINE)
 WAYS = ((1, "cost"), (2, "cost"), (2, "latency"))
 UNITS = ("calls", "hops", "usd")
@@ -54,17 +68,21 @@ class Sent:
         self.count += isinstance(event, Asked)
 
 
-def proven(
-    program: Program, main: Scheme, model: SimulatedModel, inputs: dict[str, Any] | None
-) -> dict[str, float]:
+def proven(program: Program, model: SimulatedModel, inputs: dict[str, Any] | None) -> dict[str, float]:
     """The smallest numbers that can be proven, by unit; those without a bound are left out."""
-    nothing = replace(main, limits=tuple((unit, -1.0) for unit in UNITS))
     found: dict[str, float] = {}
     for level in (0, 1, 2):
         counter = None if inputs is None else Sizes(model, ModelOptions(), lambda _: model)
-        for one in unproven(program.ir(level), nothing, counter=counter, inputs=inputs):
+        ir = program.ir(level)
+        nothing = replace(ir.scheme("main"), limits=tuple((unit, -1.0) for unit in UNITS))
+        for one in unproven(ir, nothing, counter=counter, inputs=inputs):
             found[one.unit] = max(found.get(one.unit, 0), math.inf if one.most is None else one.most)
     return {unit: number for unit, number in found.items() if number < math.inf}
+
+
+def main_of(text: str) -> str:
+    """The lines of the main scheme."""
+    return text.partition("\nscheme main(")[2].partition("\nmetric ")[0]
 
 
 def limited(text: str, limits: dict[str, float]) -> str:
@@ -77,7 +95,7 @@ def limited(text: str, limits: dict[str, float]) -> str:
 
 def hold(seed: str) -> Counter[str]:
     """Try one program. Raises Exceeded; returns what was proven of it."""
-    made = typed_program(seed)
+    made = newer_program(seed)
     model = SimulatedModel(made.simulators())
     try:
         program = compile(made.text, "law.got")
@@ -85,10 +103,9 @@ def hold(seed: str) -> Counter[str]:
         return Counter(["refused by the check"])  # the soundness law looks at these
     if HEAD.search(made.text) is None:
         return Counter(["without a scheme"])
-    main = program.ir(0).scheme("main")
-    always = proven(program, main, model, None)
+    always = proven(program, model, None)
     always.pop("usd", None)
-    now = proven(program, main, model, made.inputs)
+    now = proven(program, model, made.inputs)
     if not now or now.get("calls", 0) > MOST:
         return Counter(["without a bound"])
     limits = {unit: number for unit, number in {**now, **always}.items() if unit in always or unit == "usd"}
@@ -97,7 +114,9 @@ def hold(seed: str) -> Counter[str]:
         checked = compile(text, "law.got")
     except CompileError as error:
         raise Exceeded(f"{error}\n{text}") from error
-    counts = Counter(limits.keys())
+    counts = Counter(
+        [*limits, *(f"with {name}" for name, word in FEATURES.items() if word.search(main_of(made.text)))]
+    )
     for level, prefer in WAYS:
         options = Options(model=model, cache=None, level=level, prefer=prefer)
         try:
@@ -112,6 +131,10 @@ def hold(seed: str) -> Counter[str]:
             if spent[unit] > limit + 1e-12:
                 raise Exceeded(f"{spent[unit]} {unit}, proven were {limit} ({level}, {prefer})\n{text}")
         counts["runs"] += 1
+        if "calls" in now and account.calls == now["calls"]:
+            counts["runs that made all calls that were proven"] += 1
+        counts["calls made"] += account.calls
+        counts["calls proven"] += int(now.get("calls", 0))
     return counts + refused(made.text, limits, made.inputs, model, seed)
 
 
@@ -153,7 +176,7 @@ def main() -> None:
             print(f"program {number}: {error}", flush=True)
             counts["exceeded"] += 1
         done = number + 1 - chosen.first
-        if done % 500 == 0 or done == chosen.programs:
+        if done % 100 == 0 or done == chosen.programs:
             told = ", ".join(f"{what}: {count}" for what, count in counts.most_common())
             print(f"{done} programs, {time.perf_counter() - began:.0f} s; {told}", flush=True)
 

@@ -96,3 +96,17 @@ def test_the_ir_keeps_budgets() -> None:
     program = gotlang.compile(PRICED).ir()
     assert program.scheme("main").limits == (("calls", 3), ("hops", 2), ("usd", 0.0005))
     assert from_text(gotlang.compile(PRICED).ir_text()).scheme("main") == program.scheme("main")
+
+
+def test_a_race_starts_after_all_that_its_lines_use() -> None:
+    text = (
+        'prompt ask(q: str) -> str:\n    "{{ q }}"\n'
+        "scheme main(q: str) -> str within 3 calls, 2 hops:\n    x = Generate() ask(q)\n    race:\n"
+        "        Pool() x\n        labelled:\n            Generate() ask(q)\n            Generate() ask(it)\n"
+    ).replace("labelled:", "line 1:")
+    with pytest.raises(gotlang.CompileError, match="may take 3 hops"):
+        gotlang.compile(text)
+    program = gotlang.compile(text.replace("2 hops", "3 hops"))
+    model = SimulatedModel({"ask": lambda rng, q: "a"})
+    result = program.run(q="b", options=gotlang.Options(model=model, cache=None))
+    assert result.outcome.ledger.spent.calls == 3

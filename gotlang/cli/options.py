@@ -353,11 +353,14 @@ def at_terminal() -> Callable[[Question], str | None] | None:
         return None
 
     def ask(question: Question) -> str | None:
-        complain("")
-        for line in question.text.splitlines():
-            complain(harmless(line))
-        print("> ", end="", file=sys.stderr, flush=True)
-        return sys.stdin.readline().removesuffix("\n") or None
+        from gotlang.cli.progress import off_screen
+
+        with off_screen():
+            complain("")
+            for line in question.text.splitlines():
+                complain(harmless(line))
+            print("> ", end="", file=sys.stderr, flush=True)
+            return sys.stdin.readline().removesuffix("\n") or None
 
     return ask
 

@@ -43,6 +43,8 @@ _BAR = 24
 """The columns of the bar of rows."""
 _WIDE = 60
 """Terminals with fewer columns have no room for it."""
+_ON_SCREEN: list[Any] = []
+"""What is redrawn now."""
 _MOST_NODES = 4
 """Nodes that the progress line names; the summary has all."""
 
@@ -268,7 +270,9 @@ def display(progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S
     try:
         with ExitStack() as stack:
             if not quiet and _redraws(sys.stderr):
-                stack.enter_context(_live_lines(progress))
+                live = stack.enter_context(_live_lines(progress))
+                _ON_SCREEN.append(live)
+                stack.callback(_ON_SCREEN.remove, live)
             elif not quiet:
                 thread = threading.Thread(target=lines, name="progress", daemon=True)
                 thread.start()
@@ -279,6 +283,20 @@ def display(progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S
     finally:
         if failed or progress.rows is not None:
             progress.tell_not_cached()  # else it is among the notes of the result
+
+
+@contextmanager
+def off_screen() -> Iterator[None]:
+    """Take the lines that are redrawn away within the block, so that a person can read and type there."""
+    drawn = [*_ON_SCREEN]
+    for live in drawn:
+        live.stop()
+    try:
+        yield
+    finally:
+        for live in drawn:
+            if live in _ON_SCREEN:
+                live.start(refresh=True)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import final
 
 from gotlang.amounts import Amount
 from gotlang.flows import Bill, Flow, FlowScope, Result, any_of
-from gotlang.operations.names import free_names
+from gotlang.operations.names import bound_inside, free_names, used_names
 from gotlang.operations.record import BlockRecord, StepLabel, grows
 from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import Region, Step
@@ -59,6 +59,9 @@ def _verify(step: First, v: Verifying) -> PoolType:
 
 def _estimate(step: First, scope: FlowScope, e: Estimating) -> Result:
     floor, costs, flows = scope.floor, list[Bill](), list[Flow]()
+    if step.way == "race":
+        # It starts once everything is there that tells it from other races.
+        floor = scope.hops(used_names(step) - bound_inside(step))
     for at, region in enumerate(step.regions):
         inner = scope.inside({}, floor)
         found, cost = e.region(region, inner)

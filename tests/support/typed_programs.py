@@ -159,12 +159,14 @@ class Declared:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt: the types of its inputs and of its result."""
+    """A prompt: the types of its inputs and of its result. `tool` is a scheme that it may call, which takes a
+    text and a number."""
 
     name: str
     inputs: tuple[tuple[str, Kind], ...]
     result: Kind
     many: bool = False
+    tool: str | None = None
 
     def takes(self, kind: Kind) -> bool:
         """Whether an input has a type."""
@@ -232,6 +234,9 @@ class TypedProgram:
 
     def _simulator(self, prompt: Prompt) -> Callable[..., str]:
         def simulate(rng: Random, **_inputs: Any) -> str:
+            if prompt.tool is not None and rng.random() < 0.4:
+                call = f'Call: {prompt.tool} {{"word": "a", "value": %s}}'
+                return "\n".join(call % number for number in range(rng.choice((1, 2, 9))))
             if prompt.many:
                 return json.dumps([self.types.value(rng, prompt.result) for _ in range(rng.randint(1, 2))])
             value = self.types.value(rng, prompt.result)
@@ -565,6 +570,10 @@ class Writer:
         return pool
 
     def statement(self, pool: Pool, names: Names, depth: int) -> Pool:
+        return self.rng.choice(self.kinds(pool, names, depth))(pool, names)
+
+    def kinds(self, pool: Pool, names: Names, depth: int) -> list[Callable[[Pool, Names], Pool]]:
+        """The statements to choose from."""
         kinds: list[Callable[[Pool, Names], Pool]] = [self.generate, self.bind, self.annotate, self.map]
         if pool.kind is None:
             kinds += [self.pool]
@@ -578,7 +587,7 @@ class Writer:
                 blocks += [self.repeat, self.repeat]
                 blocks += [] if pool.single else [self.reduce]
             kinds += [(lambda p, n, block=block: block(p, n, depth - 1)) for block in blocks]
-        return self.rng.choice(kinds)(pool, names)
+        return kinds
 
     def generate(self, pool: Pool, names: Names) -> Pool:
         prompt = self.rng.choice(self.prompts)
@@ -905,7 +914,11 @@ class Writer:
 
 def typed_program(seed: object) -> TypedProgram:
     """The program of a seed."""
-    writer = Writer(seed)
+    return finished(Writer(seed))
+
+
+def finished(writer: Writer, further: tuple[Prompt, ...] = ()) -> TypedProgram:
+    """What a writer writes; `further` are prompts that its own statements ask."""
     writer.declare_types()
     writer.write("param tries = 2 in 1..3")
     writer.write("param goal = 3 in 0..4")
@@ -918,4 +931,5 @@ def typed_program(seed: object) -> TypedProgram:
     main = writer.scheme("main", writer.rng.randint(3, 8), 2)
     writer.declare_metric(main)
     inputs = {name: writer.types.value(writer.rng, kind) for name, kind in main.inputs}
-    return TypedProgram("\n".join(writer.lines) + "\n", inputs, tuple(writer.prompts), writer.types)
+    prompts = (*writer.prompts, *further)
+    return TypedProgram("\n".join(writer.lines) + "\n", inputs, prompts, writer.types)
