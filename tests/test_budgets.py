@@ -110,3 +110,14 @@ def test_a_race_starts_after_all_that_its_lines_use() -> None:
     model = SimulatedModel({"ask": lambda rng, q: "a"})
     result = program.run(q="b", options=gotlang.Options(model=model, cache=None))
     assert result.outcome.ledger.spent.calls == 3
+
+
+def test_a_search_starts_after_what_its_end_is_told_by() -> None:
+    text = (
+        'prompt ask(q: str) -> str:\n    "{{ q }}"\n'
+        "scheme main(q: str) -> str within 3 calls, 2 hops:\n    x = Generate() ask(q)\n"
+        '    search state from "a" until state == x, rollouts 1, select best:\n'
+        '        expand: Generate() ask("b")\n        value: Score() 1\n    Generate() ask(it)\n'
+    )
+    with pytest.raises(gotlang.CompileError, match="may take 3 hops"):
+        gotlang.compile(text)

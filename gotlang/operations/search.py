@@ -192,7 +192,7 @@ def _expansion(step: Search, state: Flow, scope: FlowScope, e: Estimating) -> _E
 def _estimate(step: Search, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     whole = scope.whole(pool)
-    floor = hops_before([node for node in own_expressions(step) if node is not step.until], pool, scope)
+    floor = hops_before(own_expressions(step), pool, scope)
     floor = floor.up_to(pool.hops)
     state = replace(pool.one, hops=floor, start=False)
     one = _expansion(step, state, scope, e)
