@@ -220,6 +220,14 @@ def test_other_kinds_of_names(folder: Path) -> None:
     }
 
 
+def test_a_field_is_renamed_wherever_its_records_are(folder: Path) -> None:
+    assert rename(folder, "main.got", "it.le|ft - 1", "remaining") == {
+        "lib.got": "type State = {path: list[str], remaining: int}",
+        "main.got": '"From {{ state.path }} with {{ state.remaining }}."'
+        " / Pool() {path: [goal], remaining: 3} / Map() {...it, remaining: it.remaining - 1}",
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "marked", "new", "reason"),
     [
@@ -255,7 +263,7 @@ def test_each_declared_name_can_be_renamed_in_each_program(path: Path) -> None:
     symbols = {
         o.symbol: None
         for o in occurrences(made)
-        if o.declares and real(o.span.source) == str(path) and o.symbol.kind not in ("python", "field")
+        if o.declares and real(o.span.source) == str(path) and o.symbol.kind != "python"
     }
     assert symbols or path.stem == "reasoning_modules"
     for symbol in [*symbols][:: max(1, len(symbols) // 3)]:

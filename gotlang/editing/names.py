@@ -50,6 +50,7 @@ class _Finder:
         self.sources = {real(name): source for name, source in document.sources.items()}
         self.modules = Modules(document)
         self.types = document.types
+        self.types_of_names: dict[Symbol, Type] = {}
         self.declared_types = dict(self.modules.types)
         self.out: list[Occurrence] = []
         self.source = document.source
@@ -439,7 +440,9 @@ class _Finder:
             case _ if isinstance(node, n.Bind | n.Block):
                 self._statement(node, names)
             case e.Reference(name=name):
-                self._use(node.span, name, names)
+                symbol, type_ = self._use(node.span, name, names), self.types.get(_key(node))
+                if symbol is not None and type_ is not None:
+                    self.types_of_names[symbol] = type_
             case e.Call(function=function, arguments=arguments):
                 callee = self._use(function.span, function.text, names)
                 self._arguments(arguments, self._takes(callee), names)
@@ -453,7 +456,7 @@ class _Finder:
                 self._use(node.span, f"{before}.{name}", names)
             case e.Field(value=value, name=name):
                 self._visit(value, names)
-                for owner in self._owners(value, name):
+                for owner in self._owners(value, name, names):
                     place = Span(node.span.source, value.span.end, node.span.end)
                     self._add(self._word(place, name, last=True), Symbol("field", name, owner=owner))
             case e.Compare():
@@ -533,9 +536,13 @@ class _Finder:
             self._visit(value, names)
             end = value.span.end
 
-    def _owners(self, value: e.Expression, name: str) -> list[str]:
-        """The records that a field may be of."""
-        return [owner for owner in self._shapes(self.types.get(_key(value))) if name in fields_of(owner)][:1]
+    def _owners(self, value: e.Expression, name: str, names: _Names) -> list[str]:
+        """The record that a field is of. Where a condition says what a field is, the check does not look at
+        what has it: then that is of the type which it has elsewhere."""
+        type_ = self.types.get(_key(value))
+        if type_ is None and isinstance(value, e.Reference) and value.name in names:
+            type_ = self.types_of_names.get(names[value.name])
+        return [owner for owner in self._shapes(type_) if name in fields_of(owner)][:1]
 
     def _shapes(self, type_: Type | None) -> list[str]:
         if isinstance(type_, OptionalType):

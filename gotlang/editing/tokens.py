@@ -18,7 +18,7 @@ TYPES = (
 )  # fmt: skip
 """The types of tokens, by the words of the language server protocol."""
 MODIFIERS = ("declaration", "readonly", "defaultLibrary")
-MOST = 1_000_000
+MOST = 200_000
 """Characters of a text whose words of the language are found."""
 
 _LEXED = {

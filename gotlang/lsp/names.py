@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NoReturn
 
 from lsprotocol import types
@@ -17,6 +18,8 @@ from gotlang.errors import GotError, UsageError
 from gotlang.lsp.server import Server
 from gotlang.span import Span
 
+MOST = 2_000
+"""Places of one answer."""
 _LOCAL = ("local", "variable", "alias", "module")
 
 
@@ -41,9 +44,11 @@ def register(server: Server) -> None:
         for other in _programs(server, document, found.symbol):
             for o in occurrences(other):
                 if o.symbol == found.symbol and (params.context.include_declaration or not o.declares):
-                    location = server.location(other, o.span)
-                    if location is not None:
-                        places.setdefault((real(o.span.source), o.span.start), location)
+                    key = real(o.span.source), o.span.start
+                    if key in places or len(places) == MOST:
+                        continue
+                    if (location := server.location(other, o.span)) is not None:
+                        places[key] = location
         return [places[key] for key in sorted(places)]
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
@@ -53,12 +58,13 @@ def register(server: Server) -> None:
         if document is None or found is None:
             return []
         kind = types.DocumentHighlightKind
+        same = (o for o in occurrences(document) if o.symbol == found.symbol)
+        here = (o for o in same if o.span.source == document.source.name)
         return [
             types.DocumentHighlight(
                 server.range(document.source, o.span), kind.Write if o.declares else kind.Read
             )
-            for o in occurrences(document)
-            if o.symbol == found.symbol and o.span.source == document.source.name
+            for o in islice(here, MOST)
         ]
 
     @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)

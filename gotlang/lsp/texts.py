@@ -83,7 +83,9 @@ def offset_at(source: Source, position: types.Position, encoding: str) -> int:
 def position_at(source: Source, offset: int, encoding: str) -> types.Position:
     """The client's position of an offset in a source."""
     line, column = source.position(offset)
-    return types.Position(line - 1, units(source.line(line)[: column - 1], encoding))
+    start = source.offset(line)
+    before = "" if source.text.isascii() else source.text[start : start + column - 1]
+    return types.Position(line - 1, units(before, encoding) if before else column - 1)
 
 
 def range_of(source: Source, span: Span, encoding: str) -> types.Range:

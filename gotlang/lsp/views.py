@@ -13,6 +13,7 @@ from gotlang.editing import outline, tokens
 from gotlang.editing.documents import Document
 from gotlang.errors import GotError
 from gotlang.lsp.server import Server
+from gotlang.lsp.texts import units
 
 _KINDS = {
     "type": types.SymbolKind.Struct,
@@ -95,14 +96,15 @@ def _symbol(server: Server, document: Document, entry: outline.Entry) -> types.D
 
 def _encoded(server: Server, document: Document) -> Iterator[int]:
     """Tokens as the protocol writes them: each from the one before."""
-    line = character = 0
+    text, line, last = document.source.text, 1, 0
     for token in tokens.tokens(document):
-        at, end = (server.position(document.source, offset) for offset in (token.start, token.end))
-        character = at.character - (character if at.line == line else 0)
+        number = document.source.position(token.start)[0]
+        start = last if number == line else document.source.offset(number)
         modifiers = sum(1 << tokens.MODIFIERS.index(each) for each in token.modifiers)
-        yield from (at.line - line, character, end.character - at.character)
+        yield from (number - line, units(text[start : token.start], server.encoding))
+        yield units(text[token.start : token.end], server.encoding)
         yield from (tokens.TYPES.index(token.type), modifiers)
-        line, character = at.line, at.character
+        line, last = number, token.start
 
 
 def _formatted(server: Server, document: Document, uri: str) -> Iterator[types.TextEdit]:

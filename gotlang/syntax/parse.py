@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -39,6 +40,7 @@ MAX_TOKENS = 1_000_000  # words and signs of a program; a string or a comment co
 MAX_DEPTH = 100  # levels of nested brackets, blocks and expressions
 MAX_PROBLEMS = 50  # mistakes, after which the rest of a program is not read
 MAX_EXPLAINED = 400_000  # characters of a declaration for which Lark says what could stand at a mistake
+MAX_KNOWN = 10_000  # characters of a declaration that is not read again while it is as it was
 MAX_REREAD = 200_000  # characters of declarations that are read again to find the mistakes after a first one
 
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]|(?<!\A)\ufeff")
@@ -393,9 +395,7 @@ class _Reader:
             return ()
         whole, lost, tabs = fragment, dict[int, str](), False
         while True:
-            module, problems, fault = (
-                _run(fragment, "module", lost) if not known else _scanned(fragment, known)
-            )
+            module, problems, fault = _declaration(fragment, lost) if not known else _scanned(fragment, known)
             code = problems[0].code if problems else ""
             torn = (
                 self._torn(fragment, known, fault, lost) if code == "GOT0004" and fault is not None else None
@@ -518,6 +518,20 @@ def _scanned(fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[None, tup
 
     first = min(known, key=order)
     return None, (first,), first.span.start - base
+
+
+def _declaration(
+    fragment: Fragment, lost: Mapping[int, str]
+) -> tuple[Any, tuple[Diagnostic, ...], int | None]:
+    """The nodes of a declaration. While a text is edited, those before the edit are not read again."""
+    return (
+        _known(fragment) if not lost and len(fragment.text) <= MAX_KNOWN else _run(fragment, "module", lost)
+    )
+
+
+@lru_cache(1_000)
+def _known(fragment: Fragment) -> tuple[Any, tuple[Diagnostic, ...], int | None]:
+    return _run(fragment, "module")
 
 
 def _run(

@@ -37,6 +37,11 @@ class Editor(LanguageClient):
         """The address of a file of the folder."""
         return (self.folder / name).as_uri()
 
+    def process_id(self) -> int:
+        """The server's process."""
+        assert self._server is not None
+        return self._server.pid
+
     def identifier(self, name: str) -> types.TextDocumentIdentifier:
         return types.TextDocumentIdentifier(self.uri(name))
 
