@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -85,6 +84,7 @@ def new_record(
 ) -> RunRecord:
     """The record of a command that starts; `more` are further fields."""
     from gotlang.report.history import RunRecord
+    from gotlang.report.recorded import digest
 
     given = {"run": new_name(), "inputs": {}, **more}
     return RunRecord(
@@ -118,8 +118,3 @@ def stored_settings(chosen: Mapping[str, Any], options: Options, without: Collec
         if any(mark in str(settings.get(name)) for mark in marks):
             settings[name] = None
     return settings
-
-
-def digest(source: Source) -> str:
-    """The SHA-256 of a program's text, in hexadecimal."""
-    return hashlib.sha256(source.text.encode("utf-8", "replace")).hexdigest()

@@ -19,7 +19,7 @@ from click.core import ParameterSource
 from gotlang.cli import options as opt
 from gotlang.cli import output
 from gotlang.cli.config import fits
-from gotlang.cli.journal import Journal, digest, new_name, new_record, stored_settings
+from gotlang.cli.journal import Journal, new_name, new_record, stored_settings
 from gotlang.cli.output import (
     Style,
     complain,
@@ -159,6 +159,7 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
     from gotlang.api import check_inputs
     from gotlang.cli.inputs import Given, options_for, program
     from gotlang.report.history import History
+    from gotlang.report.recorded import digest
 
     def here(name: str) -> bool:
         return context.get_parameter_source(name) is ParameterSource.COMMANDLINE

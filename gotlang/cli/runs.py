@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from gotlang.api import Cache
     from gotlang.report.history import RunRecord
     from gotlang.report.plot import Plot
-    from gotlang.span import Source
 
 
 @click.command("runs")
@@ -45,13 +44,14 @@ def runs_command(limit: int, json: bool) -> int:
     `killed` is a run whose process was killed; `gotc run --resume RUN` continues it.
     """
     from gotlang.report.history import History
+    from gotlang.report.recorded import summary
     from gotlang.result import dollars
 
     history = History()
     runs = history.runs()
     for name, reason in history.damaged().items():
         complain(f"run {name} is left out: its record is damaged: {reason}")
-    shown = [(record, line(record)) for record in runs[:limit]]
+    shown = [(record, summary(record)) for record in runs[:limit]]
     if json:
         document({"runs": [entry for _, entry in shown]})
         return 0
@@ -83,24 +83,6 @@ def _found(record: RunRecord) -> str:
     if record.kind != "run":
         return outcome_text(record)
     return "" if record.document is None else value_text(record.document.get("result"))
-
-
-def line(record: RunRecord) -> dict[str, Any]:
-    """A run in a few fields."""
-    from gotlang.report.history import state_now
-
-    found = record.document or {}
-    same = ("scheme", "model", "started", "ended", "resumed", "error")
-    return {
-        "run": record.run,
-        "kind": record.kind,
-        "state": state_now(record),
-        "spent": None if record.spent is None else record.spent.to_dict(),
-        "program": record.path,
-        **{name: getattr(record, name) for name in same},
-        "score": found.get("score"),
-        "result": found.get("result"),
-    }
 
 
 def open_cache_of(record: RunRecord) -> Cache | None:
@@ -140,6 +122,7 @@ def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
 
     from gotlang.cli.recorded import show_recorded
     from gotlang.report.history import History, state_now
+    from gotlang.report.recorded import asked_of
 
     history = History()
     record = history.find(run)
@@ -158,7 +141,7 @@ def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
     cache = open_cache_of(record) if asked else None
     try:
         if json:
-            content = [{**line, "asked": _asked(line, cache)} for line in lines]
+            content = [{**line, "asked": asked_of(line, cache)} for line in lines]
             document({**asdict(record), "state": state_now(record), "operations": content})
             return 0
         if operation is None:
@@ -174,26 +157,12 @@ def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
     return 0
 
 
-def _asked(line: dict[str, Any], cache: Cache | None) -> list[dict[str, Any]]:
-    """The requests of an operation, with the messages and the responses that the cache still has."""
-    out = []
-    for asked in line.get("asked", []):
-        request = cache.request(asked["key"]) if cache is not None else None
-        stored = cache.get(asked["key"], asked["samples"]) if cache is not None else {}
-        out.append(
-            {
-                **asked,
-                "request": request,
-                "responses": [stored[n].completion.text if n in stored else None for n in asked["samples"]],
-            }
-        )
-    return out
-
-
 def header(record: RunRecord) -> None:
     """Print what was run, and how it ended."""
+    from gotlang.report.recorded import summary
+
     style = Style.of(sys.stdout)
-    entry = line(record)
+    entry = summary(record)
     say(
         style.bold(f"{record.scheme} by {record.model}") + f" · {record.kind} {record.run} · {entry['state']}"
     )
@@ -286,9 +255,11 @@ def _known(thought: dict[str, Any]) -> str:
 
 
 def _whole(shown: _Shown, line: dict[str, Any], cache: Cache | None) -> None:
+    from gotlang.report.recorded import asked_of
+
     style = Style.of(sys.stdout)
     say(style.bold(shown.title(line)) + f"  {line['state']}")
-    for asked in _asked(line, cache):
+    for asked in asked_of(line, cache):
         request = asked["request"]
         if request is None:
             say(style.dim(f"  request {asked['key'][:12]} is not in the cache"))
@@ -384,9 +355,10 @@ def _plan(path: str, scheme: str | None, most: int) -> tuple[str, dict[str, Any]
 
 def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any], Plot]:
     from gotlang.cli.runs import open_cache_of
-    from gotlang.report.graphs import details, execution, reasoning
+    from gotlang.report.graphs import details, pictures
     from gotlang.report.history import History
     from gotlang.report.plot import graph_plot
+    from gotlang.report.recorded import facts_of, sources_of, title_of_run
 
     history = History()
     record = history.find(name, kind="run")
@@ -396,57 +368,13 @@ def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any
     if not lines:
         why, again = "it was killed or is still running", f"`gotc run --resume {record.run}` continues it"
         raise UsageError(f"run {record.run} has no graph: {why}", help=again)
-    title = f"{record.program}: {record.scheme} by {record.model}"
+    title = title_of_run(record)
     cache = open_cache_of(record) if form == "html" else None
     try:
-        content = details(lines, cache, _sources(record), record.inputs)
+        content = details(lines, cache, sources_of(record), record.inputs)
     finally:
         if cache is not None:
             cache.close()
-    pictures = [execution(lines, title), reasoning(lines, title)]
-    if view == "reasoning":
-        pictures.reverse()
+    found = sorted(pictures(lines, title), key=lambda picture: picture.view != view)
     about = {"run": record.run, "program": record.program, "scheme": record.scheme}
-    return record.run, about, graph_plot(pictures, _facts(record), content, most=most)
-
-
-def _sources(record: RunRecord) -> list[Source]:
-    """The program of a run, if it has not changed since."""
-    from gotlang.cli.journal import digest
-    from gotlang.files import read_source
-
-    try:
-        source = read_source(record.path) if Path(record.path).is_file() else None
-    except (UsageError, ValueError):  # a name that no file can have
-        return []
-    if source is None:
-        return []
-    return [source] if digest(source) == record.sha256 else []
-
-
-def _facts(record: RunRecord) -> list[tuple[str, str]]:
-    from gotlang.result import dollars
-
-    found = record.document or {}
-    facts = [("run", record.run)]
-    if found.get("simulated"):
-        facts.append(("", "simulated: no real model was asked"))
-    if found.get("score") is not None:
-        facts.append(("score", f"{found['score']:g}"))
-    if found.get("ground_truth") is not None:
-        facts.append(("", "correct" if found["ground_truth"] else "wrong"))
-    measured = found.get("metrics", {}).items()
-    facts.extend((name, f"{value:g}") for name, value in measured if value is not None)
-    ledger = found.get("ledger", {}).get("process")
-    if ledger:
-        facts.append(("", count(ledger["calls"], "call")))
-        facts.append(("", dollars(ledger["usd"])))
-    if found.get("graph"):
-        facts.append(("volume", f"{found['graph']['volume']:,}"))
-        facts.append(("critical path", count(found["graph"]["critical_path"], "call")))
-    for name in ("not_valid", "partial"):
-        if reason := found.get(name):
-            facts.append((f"{name.replace('_', ' ')}:", str(reason)))
-    if record.error is not None:
-        facts.append((f"{record.state}:", record.error))
-    return facts
+    return record.run, about, graph_plot(found, facts_of(record), content, most=most)

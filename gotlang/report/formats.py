@@ -12,7 +12,7 @@ from gotlang.report.page import asset, page, render
 from gotlang.report.picture import COLORS, WHOLE, Group, Picture, PictureNode
 
 STYLES = ("colors.css", "page.css", "graph.css")
-SCRIPTS = ("page.js", "graph.js", "draw.js", "panel.js", "move.js")
+SCRIPTS = ("page.js", "graph.js", "time.js", "draw.js", "panel.js", "move.js")
 MARGIN, TITLE = 24, 34
 """Around the picture, and the height of the line with the title."""
 NARROWEST = 260.0
@@ -35,12 +35,15 @@ def graph_page(
 
 def view(picture: Picture) -> dict[str, Any]:
     """A picture as the page's script reads it: with the rows and connections inside each group."""
-    arrangements = arrange(picture)
+    arrangements = arrange(picture) if picture.view != "time line" else {}
     return {
         "name": picture.view,
         "lower": picture.lower,
         "nodes": [
-            [n.id, n.kind, n.family, n.label, n.detail, n.state, n.group, n.score, n.usd, n.place]
+            [
+                *(n.id, n.kind, n.family, n.label, " · ".join(filter(None, (n.detail, n.words))), n.state),
+                *(n.group, n.score, n.usd, n.place, n.seconds),
+            ]
             for n in picture.nodes
         ],
         "groups": [[group.id, group.label, group.parent] for group in picture.groups],

@@ -22,6 +22,7 @@ from gotlang.models.parts import url_of_data
 from gotlang.operations import block_title, record_of
 from gotlang.operations.names import needed_names
 from gotlang.report.picture import Group, Picture, PictureNode, contract, label, reduced, without_lone_groups
+from gotlang.report.timeline import timeline
 from gotlang.span import Source, Span
 
 HIDDEN = frozenset({"constant", "join", "grow"})
@@ -53,6 +54,7 @@ def execution(lines: Sequence[Line], title: str) -> Picture:
     ]
     kept, connected = contract([line["operation"] for line in lines], edges, hidden)
     shown = set(kept) - hidden | {end for edge in connected for end in edge}
+    values = {made_of(t): t["value"] for line in lines for t in line["thoughts"] if "value" in t}
     nodes = []
     for line in lines:
         if line["operation"] not in shown:
@@ -63,10 +65,22 @@ def execution(lines: Sequence[Line], title: str) -> Picture:
         usd = [t["usd"] for t in thoughts if "value" in t and t.get("usd") is not None]
         about = (line["operation"], line["kind"], title_of(line), _detail(line, best), state_of(line))
         cost = sum(usd) if usd else None
-        nodes.append(PictureNode(*about, groups.of(line["path"]), best, cost, place_of(line)))
+        seconds = line["ended"] - line["began"] if {"began", "ended"} <= line.keys() else None
+        first = next((t for t in thoughts if scores.get(made_of(t)) == best), None)
+        value = values.get(made_of(first)) if first is not None else None
+        words = "" if value is None or line["kind"] in HIDDEN or short(value) in about[3] else short(value)
+        place = place_of(line)
+        nodes.append(PictureNode(*about, groups.of(line["path"]), best, cost, place, seconds, words))
     found = reduced([node.id for node in nodes], connected)
     picture = Picture(title, tuple(nodes), tuple(groups.found.values()), tuple(found), lower=bool(lower))
     return without_lone_groups(picture)
+
+
+def pictures(lines: Sequence[Line], title: str) -> list[Picture]:
+    """The views of a run: its operations, its thoughts, and its time line if its times are known."""
+    operations = execution(lines, title)
+    times = timeline(lines, operations.nodes, title)
+    return [operations, reasoning(lines, title), *([times] if times is not None else [])]
 
 
 def _detail(line: Line, best: float | None) -> str:

@@ -47,7 +47,9 @@ def label(kind: str, name: str | None = None) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class PictureNode:
-    """One operation, or one thought. `detail` is its second line, `group` the id of the group it is in."""
+    """One operation, or one thought. `detail` is its second line, `group` the id of the group it is in,
+    `seconds` how long it waited for a model or a tool, `words` the first ones of its result, unless they are
+    in its detail."""
 
     id: int
     kind: str
@@ -58,6 +60,8 @@ class PictureNode:
     score: float | None = None
     usd: float | None = None
     place: str | None = None
+    seconds: float | None = None
+    words: str = ""
 
     @property
     def key(self) -> str:
@@ -91,8 +95,9 @@ class Group:
 class Picture:
     """Nodes, groups (parents before what is in them), and connections from one node to another by id.
 
-    `view` is `execution`, `reasoning` or `plan`. `lower` says that a lower score is better. `details` hold
-    what the page shows of each node; `results` are the nodes of the thoughts that the run returned.
+    `view` is `execution`, `reasoning`, `time line` or `plan`. `lower` says that a lower score is better.
+    `details` hold what the page shows of each node; `results` are the nodes of the thoughts that the run
+    returned, or those on the critical path of a time line.
     """
 
     title: str

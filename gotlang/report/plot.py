@@ -120,13 +120,12 @@ def _plan(program: CheckedProgram, scheme: str | None, most: int) -> Plot:
 
 
 def _run(result: Result, view: str, most: int) -> Plot:
-    from gotlang.report.graphs import details, execution, reasoning
+    from gotlang.report.graphs import details, pictures
 
     lines = result.graph()
     title = f"{result.program}: {result.outcome.scheme} by {result.model}"
-    pictures = [execution(lines, title), reasoning(lines, title)]
-    pictures.sort(key=lambda picture: picture.view != view)
-    return graph_plot(pictures, result.facts(), details(lines, None, result.sources.values()), most=most)
+    found = sorted(pictures(lines, title), key=lambda picture: picture.view != view)
+    return graph_plot(found, result.facts(), details(lines, None, result.sources.values()), most=most)
 
 
 def graph_plot(

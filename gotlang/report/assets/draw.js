@@ -35,7 +35,9 @@ function redraw() {
 }
 
 function draw() {
-  const view = chosen.view, ratio = devicePixelRatio || 1, { scale } = camera;
+  const view = chosen.view;
+  if (view === null) return; // nothing has begun
+  const ratio = devicePixelRatio || 1, { scale } = camera;
   const width = canvas.clientWidth, height = canvas.clientHeight;
   if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
     canvas.width = Math.round(width * ratio); canvas.height = Math.round(height * ratio);
@@ -50,7 +52,11 @@ function draw() {
     const box = view.boxes.get(group.key);
     if (box && !view.folded.has(group.key) && !out(box)) drawOpen(box, scale);
   }
-  drawLines(view, seen, scale);
+  if (view.name === "time line") {
+    drawAxis(view, seen, scale, ratio);
+    paper.setTransform(ratio * scale, 0, 0, ratio * scale, -camera.x * scale * ratio, -camera.y * scale * ratio);
+    drawWaits(view, seen, scale);
+  } else drawLines(view, seen, scale);
   for (const group of scale > 0.3 ? view.groups.values() : []) {
     const box = view.boxes.get(group.key);
     if (box && !view.folded.has(group.key) && !out(box)) drawName(group, box);
@@ -58,7 +64,8 @@ function draw() {
   for (const [key, box] of view.boxes) {
     if (out(box)) continue;
     paper.globalAlpha = faint(key) ? 0.38 : 1;
-    if (key[0] === "n") drawNode(view, view.nodes.get(key), box, scale);
+    if (view.name === "time line") drawBar(view, view.nodes.get(key), box, scale);
+    else if (key[0] === "n") drawNode(view, view.nodes.get(key), box, scale);
     else if (view.folded.has(key)) drawFolded(view, view.groups.get(key), box, scale);
   }
   paper.globalAlpha = 1;
@@ -112,18 +119,22 @@ function drawLines(view, seen, scale) {
 }
 
 function drawNode(view, node, box, scale) {
+  const OPEN = { running: theme.accent, ready: theme.edge, waiting: theme.line };
   const color = colorOf(view, node.key), hub = node.kind === "join" || node.kind === "grow" || node.kind === "constant";
   paper.beginPath(); paper.roundRect(box.x, box.y, box.w, box.h, hub ? 22 : 9);
   paper.fillStyle = theme.card; paper.fill();
   const result = view.name === "reasoning" && view.results.includes(node.key);
-  outline(node.key, node.state === "failed" ? theme.bad : result ? theme.good : theme.line, node.state === "failed" || result ? 2.2 : 1.2);
+  const open = OPEN[node.state];
+  if (open) paper.setLineDash([5, 4]);
+  outline(node.key, node.state === "failed" ? theme.bad : result ? theme.good : open || theme.line, node.state === "failed" || result || open === theme.accent ? 2.2 : 1.2);
+  paper.setLineDash([]);
   if (scale < 0.28) {
     const alpha = paper.globalAlpha;
     paper.globalAlpha = 0.75 * alpha; paper.fillStyle = result ? theme.good : color; paper.fill(); paper.globalAlpha = alpha;
     return;
   }
   paper.beginPath(); paper.roundRect(box.x + 7, box.y + 9, 4, box.h - 18, 2); paper.fillStyle = color; paper.fill();
-  label(node.label, node.detail, box);
+  label(node.label, open && !node.detail ? node.state : node.detail, box, paid(node));
 }
 
 function drawFolded(view, group, box, scale) {
@@ -151,9 +162,16 @@ function outline(key, color, width) {
   paper.stroke();
 }
 
-function label(first, second, box) {
+function label(first, second, box, aside = "") {
+  let room = box.w - 32;
+  if (aside) {
+    paper.fillStyle = theme.soft; paper.font = `10.5px ${FONT}`;
+    const shown = fitted(aside, room / 2, 10.5), width = paper.measureText(shown).width;
+    paper.fillText(shown, box.x + box.w - 10 - width, box.y + 20);
+    room -= width + 6;
+  }
   paper.fillStyle = theme.ink; paper.font = `600 12.5px ${FONT}`;
-  paper.fillText(fitted(first, box.w - 32, 12.5), box.x + 20, box.y + (second ? 20 : box.h / 2 + 4));
+  paper.fillText(fitted(first, Math.round(room), 12.5), box.x + 20, box.y + (second ? 20 : box.h / 2 + 4));
   if (!second) return;
   paper.fillStyle = theme.soft; paper.font = `11px ${FONT}`;
   paper.fillText(fitted(second, box.w - 32, 11), box.x + 20, box.y + 35);
@@ -178,12 +196,15 @@ function legend() {
     dot.style.background = color; line.append(dot, text); box.append(line);
   };
   box.replaceChildren();
-  const view = chosen.view, names = { ask: "model calls", judge: "scoring", choose: "selection", truth: "ground truth", tool: "tools", start: "input", pass: "other" };
+  const view = chosen.view;
+  if (view === null) return;
+  const names = { ask: "model calls", judge: "scoring", choose: "selection", truth: "ground truth", tool: "tools", start: "input", pass: "other" };
   if (chosen.coloring === "kind") for (const family of new Set([...view.nodes.values()].map((node) => node.family))) entry(doc.colors[family][theme.dark], names[family]);
   if (chosen.coloring === "state") for (const state of new Set([...view.nodes.values()].map((node) => node.state))) entry(theme[STATES[state] || "soft"], state === "cached" ? "cached" : state);
   const range = chosen.coloring === "score" ? view.scores : chosen.coloring === "cost" ? view.costs : null;
   const money = (value) => chosen.coloring === "cost" ? dollars(value) : short(value);
   if (range) { const lower = chosen.coloring === "cost" || view.lower; entry("hsl(145 58% 45%)", money(range[lower ? 0 : 1])); entry("hsl(5 58% 50%)", money(range[lower ? 1 : 0])); }
   else if (chosen.coloring === "score" || chosen.coloring === "cost") entry(theme.line, `${chosen.coloring} unknown`);
+  if (view.name === "time line") entry(theme.good, "critical path: each waited for the one before it");
   if (view.name === "reasoning" && view.results.length) entry(theme.good, "result; what it was made from is in full color");
 }

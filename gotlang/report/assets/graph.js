@@ -11,8 +11,8 @@ const chosen = { view: null, item: null, origins: new Set(), matches: new Set(),
 
 function makeView(raw) {
   const view = { ...raw, nodes: new Map(), groups: new Map(), folded: new Set() };
-  for (const [id, kind, family, label, detail, state, group, score, usd, place] of raw.nodes)
-    view.nodes.set("n" + id, { key: "n" + id, id, kind, family, label, detail, state, score, usd, place, up: group === null ? "all" : "g" + group });
+  for (const [id, kind, family, label, detail, state, group, score, usd, place, seconds] of raw.nodes)
+    view.nodes.set("n" + id, { key: "n" + id, id, kind, family, label, detail, state, score, usd, place, seconds, up: group === null ? "all" : "g" + group });
   for (const [id, label, parent] of raw.groups)
     view.groups.set("g" + id, { key: "g" + id, label, up: parent === null ? "all" : "g" + parent, count: 0, failed: 0, best: null, usd: null });
   for (const node of view.nodes.values())
@@ -34,15 +34,21 @@ function makeView(raw) {
   };
   view.scores = range("score"); view.costs = range("usd");
   view.results = (raw.results || []).map((id) => "n" + id).filter((key) => view.nodes.has(key));
+  view.critical = new Set(view.results);
   view.wide = widthOf([...view.nodes.values()], [...view.groups.values()]);
   foldDeep(view);
   return view;
 }
 
+// What an operation took, as its box shows it: time and cost.
+function paid(node) {
+  return [node.seconds ? seconds(node.seconds) : null, node.usd ? dollars(node.usd) : null].filter(Boolean).join(" · ");
+}
+
 // Boxes are all as wide as the longest of their texts needs, within limits.
 function widthOf(nodes, groups) {
   const widest = (font, texts) => { paper.font = font; return [...new Set(texts)].reduce((most, text) => Math.max(most, paper.measureText(text).width), 0); };
-  const labels = widest(`600 12.5px ${FONT}`, nodes.map((node) => node.label).concat(groups.map((group) => "▸ " + group.label)));
+  const labels = widest(`600 12.5px ${FONT}`, nodes.map((node) => node.label + (paid(node) && "  " + paid(node))).concat(groups.map((group) => "▸ " + group.label)));
   const details = widest(`11px ${FONT}`, nodes.map((node) => node.detail));
   return Math.min(WIDE, Math.max(NARROW, groups.length ? 176 : 0, Math.ceil(Math.max(labels, details)) + 34));
 }
@@ -78,6 +84,7 @@ function shownAs(view, key) {
 // ---------------------------------------------------------------- layout, as in `place` of layout.py
 
 function layOut(view) {
+  if (view.name === "time line") return layTime(view);
   const sizes = new Map(), inner = new Map(), boxes = new Map();
   for (const key of view.nodes.keys()) sizes.set(key, [view.wide, HEIGHT]);
   for (const group of [...view.groups.values()].reverse()) {

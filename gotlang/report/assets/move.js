@@ -1,5 +1,7 @@
 // Moving around: the camera, folding, choosing; the mouse and the keys. The last lines start the page.
+let moved = false; // by somebody; until then a graph that grows is fitted again
 function fit() {
+  moved = false;
   const view = chosen.view, room = 28, legend = $("legend").offsetHeight + 12;
   const width = canvas.clientWidth - 2 * room, height = canvas.clientHeight - 2 * room - legend;
   camera.scale = Math.min(1.1, Math.max(0.02, Math.min(width / Math.max(view.width, 1), height / Math.max(view.height, 1))));
@@ -7,10 +9,12 @@ function fit() {
   camera.scale = Math.max(camera.scale, Math.min(0.62, width / Math.max(view.width, 1)));
   camera.x = (view.width - canvas.clientWidth / camera.scale) / 2;
   camera.y = view.height * camera.scale > height ? -room / camera.scale : (view.height - (canvas.clientHeight - legend) / camera.scale) / 2;
+  if (view.name === "time line") camera.y = 0;
   redraw();
 }
 
 function center(key) {
+  moved = true;
   const box = chosen.view.boxes.get(shownAs(chosen.view, key));
   camera.scale = Math.max(camera.scale, 0.7);
   camera.x = box.x + box.w / 2 - canvas.clientWidth / camera.scale / 2;
@@ -19,6 +23,7 @@ function center(key) {
 }
 
 function zoom(factor, x, y) {
+  moved = true;
   const scale = Math.min(3, Math.max(0.02, camera.scale * factor));
   camera.x += x / camera.scale - x / scale;
   camera.y += y / camera.scale - y / scale;
@@ -107,7 +112,7 @@ canvas.addEventListener("pointermove", (event) => {
   if (!drag) { canvas.classList.toggle("over", at(event.offsetX, event.offsetY) !== null); return; }
   const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
   if (!drag.moved && Math.hypot(dx, dy) < 4) return;
-  drag.moved = true;
+  drag.moved = moved = true;
   canvas.classList.add("dragging");
   camera.x = drag.left - dx / camera.scale; camera.y = drag.top - dy / camera.scale;
   redraw();
@@ -124,10 +129,11 @@ canvas.addEventListener("pointerup", (event) => {
 canvas.addEventListener("wheel", (event) => {
   event.preventDefault();
   if (event.ctrlKey || event.metaKey || !event.shiftKey && event.deltaX === 0) zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.offsetX, event.offsetY);
-  else { camera.x += event.deltaX / camera.scale; camera.y += event.deltaY / camera.scale; redraw(); }
+  else { moved = true; camera.x += event.deltaX / camera.scale; camera.y += event.deltaY / camera.scale; redraw(); }
 }, { passive: false });
 canvas.addEventListener("keydown", (event) => {
-  const table = { ArrowDown: chosen.view.after, ArrowUp: chosen.view.before }[event.key];
+  const across = chosen.view.name === "time line" ? { ArrowRight: chosen.view.after, ArrowLeft: chosen.view.before } : {};
+  const table = { ArrowDown: chosen.view.after, ArrowUp: chosen.view.before, ...across }[event.key];
   if (table) {
     const key = chosen.item !== null && chosen.item[0] === "n" ? (table.get(chosen.item) || [])[0] : chosen.view.nodes.keys().next().value;
     if (key) select(key, { move: true });
@@ -155,17 +161,44 @@ function resized() { redraw(); }
 new ResizeObserver(redraw).observe($("stage"));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); legend(); redraw(); });
 
-$("title").textContent = doc.title;
-$("facts").textContent = $("facts").title = doc.facts.map(([name, value]) => name ? `${name} ${value}` : value).join(" · ");
-for (const view of views) {
-  const button = make("button", view.name);
-  button.type = "button"; button.dataset.view = view.name;
-  button.onclick = () => choose(view.name);
-  $("views").append(button);
+function heading() {
+  $("title").textContent = doc.title;
+  $("facts").textContent = $("facts").title = doc.facts.map(([name, value]) => name ? `${name} ${value}` : value).join(" · ");
+  $("views").replaceChildren(...views.map((view) => {
+    const button = make("button", view.name);
+    button.type = "button"; button.dataset.view = view.name;
+    button.setAttribute("aria-pressed", String(chosen.view !== null && chosen.view.name === view.name));
+    button.onclick = () => choose(view.name);
+    return button;
+  }));
+  $("views").hidden = views.length < 2;
 }
-if (views.length < 2) $("views").hidden = true;
-if (views[0].name === "plan") $("coloring").parentElement.hidden = true; // nothing has run yet: only the kind is known
+
+// The graph has grown, or more is known of it: what is folded, chosen and in view stays.
+function grown(more) {
+  Object.assign(doc, more);
+  texts.clear();
+  readMakers();
+  if (!more.views) return search();
+  const old = new Map(views.map((view) => [view.name, view])), name = chosen.view ? chosen.view.name : null;
+  views.splice(0, views.length, ...doc.views.map(makeView));
+  for (const view of views) {
+    const before = old.get(view.name);
+    if (before) for (const key of view.groups.keys()) if (before.groups.has(key)) view.folded[before.folded.has(key) ? "add" : "delete"](key);
+  }
+  if (!views.length) return heading();
+  if (!views.some((view) => view.name === name)) { choose(views[0].name); return heading(); }
+  chosen.view = views.find((view) => view.name === name);
+  if (chosen.item !== null && !chosen.view.nodes.has(chosen.item) && !chosen.view.groups.has(chosen.item)) chosen.item = null;
+  chosen.origins = originsOf(chosen.item);
+  layOut(chosen.view);
+  heading(); legend(); search();
+  if (moved || chosen.item !== null) redraw(); else fit();
+}
+
+if (views.length && views[0].name === "plan") $("coloring").parentElement.hidden = true; // nothing has run yet: only the kind is known
 readTheme();
-choose(views[0].name);
+heading();
+if (views.length) choose(views[0].name);
 // For tests and for the console.
-globalThis.graph = { chosen, camera, choose, select, search, next, toggle, at };
+globalThis.graph = { chosen, camera, choose, select, search, next, toggle, at, grown };

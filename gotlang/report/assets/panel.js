@@ -40,7 +40,7 @@ function show(key) {
   const node = view.nodes.get(key);
   if (!node) { showGroup(panel, view, view.groups.get(key)); return resized(); }
   panel.append(make("h2", node.label));
-  panel.append(chips([node.state, node.state === "failed" ? "bad" : "good"], node.score === null ? null : `score ${short(node.score)}`, dollars(node.usd)));
+  panel.append(chips([node.state, node.state === "failed" ? "bad" : "good"], node.score === null ? null : `score ${short(node.score)}`, dollars(node.usd), node.seconds === null || node.seconds === undefined ? null : seconds(node.seconds)));
   if (node.place) panel.append(make("div", node.place, "source"));
   if (node.place && doc.places && doc.places[node.place]) panel.append(make("code", doc.places[node.place], "line"));
   if (view.name === "reasoning") showThought(panel, view.details[node.id]);
@@ -62,29 +62,35 @@ function showOperation(panel, operation) {
   if (!operation) return;
   if (operation.failed) panel.append(make("h3", "error"));
   for (const [sample, reason] of operation.failed || []) panel.append(passage(sample === null ? "the operation" : `response ${sample}`, "", reason));
-  for (const [number, samples, sources, responses] of operation.asked || []) showAsked(panel, number, samples, sources, responses);
+  for (const [number, samples, sources, responses] of operation.asked || []) showAsked(panel, number, samples, sources, responses, operation.path);
   if (operation.thoughts.length) panel.append(make("h3", `thoughts (${operation.thoughts.length})`));
   for (const thought of operation.thoughts) panel.append(thoughtBlock(thought));
 }
 
-function showAsked(panel, number, samples, sources, responses) {
+// A page of the studio edits prompts here, with `editing(panel, path, request)` of run.js.
+function showAsked(panel, number, samples, sources, responses, path) {
   const request = doc.requests[number] || {};
   const settings = Object.entries(request.settings || {}).filter(([, value]) => value !== null && value !== false && value.length !== 0).map(([name, value]) => `${name} ${written(value)}`).join(", ");
   panel.append(make("h3", "prompt"));
-  if (!request.messages) panel.append(make("p", "The prompt is no longer in the cache.", "soft"));
+  if (!request.messages) panel.append(make("p", doc.reading ? "The prompt is being read." : "The prompt is no longer in the cache.", "soft"));
   for (const [role, text, more] of request.messages || []) {
     panel.append(passage(role, "", text));
     for (const [kind, mime, digest] of (more || {}).media || []) panel.append(attached(kind, mime, digest));
   }
   if (request.model) panel.append(make("p", [request.model, settings].filter(Boolean).join(" · "), "soft"));
+  if (request.messages && path && typeof editing === "function") editing(panel, path, request);
   panel.append(make("h3", `responses (${samples.length})`));
-  samples.forEach((sample, index) => panel.append(passage(`response ${sample}`, { model: "from the model", process: "from this run's cache", persistent: "from the cache" }[sources[index]] || sources[index], responses[index] === null ? "no longer in the cache" : responses[index])));
+  samples.forEach((sample, index) => panel.append(passage(`response ${sample}`, { model: "from the model", process: "from this run's cache", persistent: "from the cache" }[sources[index]] || sources[index], responses[index] === null ? doc.reading ? "…" : "no longer in the cache" : responses[index])));
 }
 
 // A thought's value and parents are with the operation that made it.
 const makers = new Map();
-for (const [number, operation] of Object.entries(doc.operations || {}))
-  for (const thought of operation.thoughts) if ("value" in thought) makers.set(thought.made.join("."), { thought, number });
+function readMakers() {
+  makers.clear();
+  for (const [number, operation] of Object.entries(doc.operations || {}))
+    for (const thought of operation.thoughts) if ("value" in thought) makers.set(thought.made.join("."), { thought, number });
+}
+readMakers();
 
 function thoughtBlock(thought) {
   const made = makers.get(thought.made.join("."));
@@ -111,7 +117,8 @@ function showPlan(panel, details) {
 }
 
 function neighbors(panel, view, key) {
-  for (const [title, table] of [["comes from", view.before], ["leads to", view.after]]) {
+    const titles = view.name === "time line" ? ["waited for", "was waited for by"] : ["comes from", "leads to"];
+  for (const [title, table] of [[titles[0], view.before], [titles[1], view.after]]) {
     const others = table.get(key) || [];
     if (!others.length) continue;
     const list = make("ul");
@@ -153,7 +160,7 @@ function textOf(view, node) {
 let results = [], result = -1;
 function search() {
   const view = chosen.view, word = $("search").value.trim().toLowerCase();
-  results = word ? [...view.nodes.values()].filter((node) => textOf(view, node).includes(word)).map((node) => node.key) : [];
+  results = word && view ? [...view.nodes.values()].filter((node) => textOf(view, node).includes(word)).map((node) => node.key) : [];
   result = -1;
   chosen.matches = new Set(results.map((key) => shownAs(view, key)).concat(results));
   $("found").textContent = word ? String(results.length) : "";

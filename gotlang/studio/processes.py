@@ -1,0 +1,126 @@
+"""Runs that pages start: `gotc run` in a process of its own, in the folder of the studio.
+
+So they follow its rules, whatever a page asks for: trust, where keys go, limits, the history. Each has limits
+of its own, which the page shows and sends.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Annotated, Any, Final, final
+
+from msgspec import Meta, Struct
+
+from gotlang.errors import UsageError
+from gotlang.report.history import History, RunRecord
+
+START_S: Final = 20.0
+"""How long a process may take to record its run."""
+_TEXT: Final = 4000
+"""Characters that are told of what a process said."""
+
+Dollars = Annotated[float, Meta(ge=0, le=10_000)]
+Calls = Annotated[int, Meta(ge=0, le=10_000_000)]
+
+
+class Limits(Struct, frozen=True):
+    """What a run may spend, in dollars and calls; at least one of them is given."""
+
+    max_usd: Dollars | None = None
+    max_calls: Calls | None = None
+
+    def arguments(self) -> list[str]:
+        """As options of `gotc run`. Raises UsageError without a limit."""
+        if self.max_usd is None and self.max_calls is None:
+            raise UsageError("a run from a page needs a limit", help="dollars, calls, or both")
+        pairs = (("--max-usd", self.max_usd), ("--max-calls", self.max_calls))
+        return [f"{option}={value}" for option, value in pairs if value is not None]
+
+
+@final
+@dataclass(slots=True)
+class Processes:
+    """The processes that pages of a studio started, by the names of their runs."""
+
+    folder: Path
+    _running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = field(default_factory=dict)
+
+    def start(self, history: History, arguments: Sequence[str], limits: Limits) -> str:
+        """Start `gotc run` with these arguments; the name of the run, which is then recorded. Raises
+        UsageError with what the process said if it ended before."""
+        name = secrets.token_hex(4)
+        # `-P`: no module is taken from the folder, which may be a stranger's.
+        command = [sys.executable, "-P", "-m", "gotlang", "run", "--as", name, "--quiet"]
+        said = tempfile.TemporaryFile()
+        process = subprocess.Popen(
+            [*command, *limits.arguments(), *arguments],
+            cwd=self.folder,
+            env={**os.environ, "NO_COLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+        )
+        self._running[name] = process, said
+        until = time.monotonic() + START_S
+        while not (history.folder / f"{name}.json").is_file():
+            if process.poll() is not None:
+                raise UsageError(self.said(name) or "the run ended before it began")
+            if time.monotonic() > until:
+                self.stop(name)
+                raise UsageError("the run has not begun", help=self.said(name) or None)
+            time.sleep(0.02)
+        return name
+
+    def said(self, name: str) -> str:
+        """What the process of a run said: errors and warnings."""
+        if name not in self._running:
+            return ""
+        _, file = self._running[name]
+        file.seek(0)
+        return file.read().decode("utf-8", "replace").strip()[-_TEXT:]
+
+    def runs(self, name: str) -> bool:
+        """Whether this started a run that goes on, and can stop it."""
+        return name in self._running and self._running[name][0].poll() is None
+
+    def stop(self, name: str) -> None:
+        """End a run as Ctrl-C does: what is under way ends, and is kept. Raises UsageError for a run that was
+        not started here."""
+        if name not in self._running:
+            raise UsageError(f"run {name} was not started here", help="press Ctrl-C where it runs")
+        process, _ = self._running[name]
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+
+    def close(self) -> None:
+        """End all that still run: nobody watches them any more."""
+        for name in self._running:
+            self.stop(name)
+        for process, file in self._running.values():
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            file.close()
+
+
+def again(record: RunRecord) -> list[str]:
+    """The arguments that repeat a run."""
+    return ["--resume", record.run]
+
+
+def value(text: Any) -> str:
+    """A value of a form as an option has it. Raises UsageError for what no option can have."""
+    if not isinstance(text, str) or "\0" in text:
+        raise UsageError("a value of the form is no text")
+    return text

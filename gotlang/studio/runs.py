@@ -1,0 +1,118 @@
+"""Runs as the pages show them: found by name, in a few fields, with tags, as views and details of a graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.requests import Request
+
+from gotlang.cache import open_cache
+from gotlang.cache.base import Cache
+from gotlang.errors import CacheError, UsageError
+from gotlang.records import InvalidRecord, from_json, to_json
+from gotlang.report.formats import view
+from gotlang.report.graphs import details, pictures
+from gotlang.report.history import NAME, RunRecord, state_now
+from gotlang.report.picture import COLORS
+from gotlang.report.recorded import facts_of, sources_of, title_of_run
+from gotlang.studio.site import Studio, studio_of
+from gotlang.writing import replace_file
+
+_TAG: Final = re.compile(r"[\w.:-]{1,40}")
+_MOST_TAGS: Final = 20
+
+
+def run_named(request: Request) -> RunRecord:
+    """The run that the path of a request names. Raises UsageError if there is none."""
+    return find(studio_of(request), request.path_params["name"])
+
+
+def find(studio: Studio, name: str) -> RunRecord:
+    """A run by its whole name. Raises UsageError if there is none."""
+    if re.fullmatch(NAME, name):
+        for record in studio.history.runs():
+            if record.run == name:
+                return record
+    raise UsageError("there is no such run", help="the page Runs has all of them")
+
+
+def cache_of(studio: Studio, record: RunRecord) -> Cache | None:
+    """The cache of a run, to read; None if it had none, it is gone, or it is none of this folder."""
+    if record.cache is None:
+        return None
+    path = (studio.folder / record.cache).resolve()
+    if "://" in record.cache or not path.is_relative_to(studio.folder):
+        return None  # the record may be a stranger's
+    with suppress(CacheError):
+        return open_cache(path, readonly=True)
+    return None
+
+
+def shown(studio: Studio, record: RunRecord, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the page of a run shows of its graph at once: views, facts, thoughts; without prompts and responses."""
+    title = title_of_run(record)
+    found = pictures(lines, title) if lines else []
+    sources = sources_of(record) if within(studio, record) else []
+    thin = details(lines, None, sources)
+    return {
+        "title": title,
+        "facts": facts_of(record),
+        "views": [view(picture) for picture in found],
+        "colors": COLORS,
+        "state": state_now(record),
+        "simulated": is_simulated(record),
+        "run": record.run,
+        "operations": thin["operations"],
+        "places": thin["places"],
+    }
+
+
+def whole(studio: Studio, record: RunRecord, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Everything that a click shows, with prompts and responses as far as the cache has them."""
+    cache = cache_of(studio, record)
+    try:
+        sources = sources_of(record) if within(studio, record) else []
+        return details(lines, cache, sources)
+    finally:
+        if cache is not None:
+            cache.close()
+
+
+def within(studio: Studio, record: RunRecord) -> bool:
+    """Whether the program of a run is in the folder: a record may be a stranger's, and name any file."""
+    try:
+        return Path(record.path).resolve().is_relative_to(studio.folder)
+    except (OSError, ValueError):
+        return False
+
+
+def is_simulated(record: RunRecord) -> bool:
+    """Whether a run asks no real model."""
+    return record.model.partition(":")[0] == "simulated"
+
+
+def read_tags(studio: Studio) -> dict[str, list[str]]:
+    """The tags of runs, by their names."""
+    with suppress(OSError, InvalidRecord):
+        return from_json((studio.folder / ".gotc" / "tags.json").read_bytes(), dict[str, list[str]])
+    return {}
+
+
+def write_tags(studio: Studio, name: str, tags: Sequence[str]) -> list[str]:
+    """Give a run these tags instead of its own. Raises UsageError for what is no tag."""
+    for tag in tags:
+        if not _TAG.fullmatch(tag):
+            raise UsageError(f"`{tag}` is no tag", help="letters, digits, `.`, `:`, `_` and `-`, at most 40")
+    if len(tags) > _MOST_TAGS:
+        raise UsageError(f"a run has at most {_MOST_TAGS} tags")
+    found = {**read_tags(studio), name: list(dict.fromkeys(tags))}
+    kept = {run: own for run, own in found.items() if own}
+    try:
+        replace_file(studio.folder / ".gotc" / "tags.json", to_json(kept).encode())
+    except OSError as error:
+        raise UsageError(f"cannot write tags: {error.strerror}") from None
+    return kept.get(name, [])
