@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +34,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[Running]:
-    with studio(folder) as found:
+    nothing = folder.parent / "configuration"  # of a user who trusts nothing
+    with studio(folder, XDG_CONFIG_HOME=str(nothing)) as found:
         yield found
 
 
@@ -122,11 +126,106 @@ OUTSIDE = (
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-@pytest.mark.parametrize("path", ["/assets/{}"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/assets/{}",
+        "/runs/{}",
+        "/runs/{}/details",
+        "/runs/{}/events",
+        "/program?file={}",
+        "/comparison?a={0}&b={0}",
+    ],
+)
 def test_no_path_leads_out_of_the_folder(served: Running, path: str, name: str) -> None:
     answer = served.get(path.format(name))
     assert 400 <= answer.status < 500
     assert SECRET not in answer.text and "root:" not in answer.text
+
+
+@pytest.mark.parametrize("name", ["../secret", "..%2fsecret", "%2e%2e/secret", "/etc/passwd", "x%00", "."])
+@pytest.mark.parametrize("path", ["/runs/{}/again", "/runs/{}/stop", "/tags/{}"])
+def test_no_path_leads_out_of_the_folder_where_something_changes(
+    served: Running, folder: Path, path: str, name: str
+) -> None:
+    answer = served.post(path.format(name), {"limits": {"max_calls": 1}, "tags": ["x"]})
+    assert 400 <= answer.status < 500 and SECRET not in answer.text
+    assert not (folder / ".gotc" / "tags.json").exists()
+
+
+def test_a_program_that_is_started_is_one_of_the_folder_also_through_a_link(
+    served: Running, folder: Path
+) -> None:
+    (folder / "link.got").symlink_to(folder.parent / "secret.got")
+    order = {"scheme": "vote", "inputs": {"question": "x"}, "limits": {"max_calls": 1}}
+    for file in ("../secret.got", str(folder.parent / "secret.got"), "link.got", "/etc/passwd", "", "\0"):
+        answer = served.post("/runs", {**order, "file": file})
+        assert answer.status == 400 and "there is no file" in answer.text, answer.text
+
+
+def test_python_of_a_folder_that_is_not_trusted_does_not_run(served: Running, folder: Path) -> None:
+    (folder / "vote_sim.py").write_text(f"open({str(folder / 'ran')!r}, 'w')\n" + VOTE_SIM)
+    order = {"file": "vote.got", "scheme": "vote", "inputs": {"question": "x"}}
+    answer = served.post("/runs", {**order, "limits": {"max_calls": 9}})
+    assert answer.status == 400 and "trust" in answer.text
+    assert served.get("/program?file=vote.got").status == 200
+    assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"max_usd": None}, {"max_usd": -1}, {"max_calls": 0.5}, {"max_usd": "1"}, {"max_usd": 1e9}]
+)
+def test_nothing_starts_without_a_limit(served: Running, folder: Path, limits: object) -> None:
+    before = len(served.get("/runs").data)
+    order = {"file": "vote.got", "scheme": "vote", "inputs": {"question": "x"}, "limits": limits}
+    assert served.post("/runs", order).status == 400
+    name = served.get("/runs").data[0]["run"]
+    assert served.post(f"/runs/{name}/again", {"limits": limits}).status == 400
+    assert len(served.get("/runs").data) == before
+
+
+def test_what_a_form_holds_is_no_option_of_the_command(served: Running, folder: Path) -> None:
+    """A model, a scheme or a file that looks like one is only ever a value."""
+    order = {"file": "vote.got", "scheme": "--allow-python", "inputs": {"question": "x"}}
+    assert served.post("/runs", {**order, "limits": {"max_calls": 1}}).status == 400
+    order = {
+        "file": "vote.got",
+        "scheme": "vote",
+        "inputs": {"question": "@/etc/passwd"},
+        "model": "--allow-python",
+    }
+    answer = served.post("/runs", {**order, "limits": {"max_calls": 1}})
+    assert answer.status == 400
+    assert not (folder / "ran").exists()
+
+
+def test_a_record_of_a_stranger_reaches_no_file_elsewhere(served: Running, folder: Path) -> None:
+    history = folder / ".gotc" / "runs"
+    record = json.loads(next(path for path in history.glob("*.json")).read_text())
+    outside = folder.parent / "secret.got"
+    digest = hashlib.sha256(outside.read_bytes()).hexdigest()
+    record |= {
+        "run": "strange",
+        "path": str(outside),
+        "sha256": digest,
+        "cache": str(folder.parent / "c.sqlite"),
+    }
+    (history / "strange.json").write_text(json.dumps(record))
+    shutil.copy(next(history.glob("*.graph.jsonl")), history / "strange.graph.jsonl")
+    lines = (
+        (history / "strange.graph.jsonl")
+        .read_text()
+        .replace('"file":"vote.got","line":11', '"file":"secret.got","line":2')
+    )
+    (history / "strange.graph.jsonl").write_text(lines)
+    shutil.copy(folder / ".gotc" / "cache.sqlite", folder.parent / "c.sqlite")
+    for path in ("/runs/strange", "/runs/strange/details", "/comparison?a=strange&b=strange"):
+        answer = served.get(path)
+        assert (
+            answer.status == 200
+            and SECRET not in answer.text
+            and "It is " not in answer.text.replace("how many", "")
+        )
 
 
 def test_only_this_machine_is_listened_to(served: Running) -> None:

@@ -26,13 +26,14 @@ _SECONDS = 0.5
 @final
 class Journal:
     """The record of a command in the history. If it cannot be written, that is reported and the command goes
-    on. Without a record nothing is written."""
+    on. Without a record nothing is written. `program` is the text of the program, to keep."""
 
-    def __init__(self, record: RunRecord | None) -> None:
+    def __init__(self, record: RunRecord | None, program: str | None = None) -> None:
         from gotlang.report.history import History
 
         self._history = History()
         self._record = record
+        self._program = program
         self._running = False
         self._updated = -_SECONDS
 
@@ -46,6 +47,8 @@ class Journal:
             with self._reported():
                 self._record = self._history.start(self._record)
                 self._running = True
+                if self._program is not None:
+                    self._history.keep_program(self._record, self._program)
         return self._running
 
     def update(self, known: Callable[[], tuple[dict[str, Any], list[dict[str, Any]]]]) -> None:

@@ -294,7 +294,8 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
     progress = Progress(notice=model_notice(options, order.chosen["model"], quiet=quiet))
     asks, program = RequestLog(), order.program
     interruption = Interrupted(proceed(options))
-    journal = Journal(None if order.chosen["sandbox"] else _record(order, name))
+    record = None if order.chosen["sandbox"] else _record(order, name)
+    journal = Journal(record, program.compilation.source.text)
     with ExitStack() as stack:
         traces = list(_traces(order, name, stack))
         stream = bool(order.chosen["stream"])

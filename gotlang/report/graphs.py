@@ -86,6 +86,8 @@ def pictures(lines: Sequence[Line], title: str) -> list[Picture]:
 def _detail(line: Line, best: float | None) -> str:
     """The score and value of a single new thought, else `3 thoughts of 5 responses · best 2`."""
     thoughts, lost = line["thoughts"], unreadable(line)
+    if not thoughts and line["state"] in ("waiting", "ready", "running"):
+        return ""
     new = [thought["value"] for thought in thoughts if "value" in thought]
     count = len(new) or len(thoughts)
     known = "" if best is None else f"{'best' if count > 1 else 'score'} {best:g}"
@@ -269,7 +271,10 @@ def details(
     requests = [cache.request(key) or {} for key in numbers] if cache is not None else [{} for _ in numbers]
     return {
         "operations": operations,
-        "requests": [{name: request.get(name) for name in _REQUEST} for request in requests],
+        "requests": [
+            {"key": key} | {name: request.get(name) for name in _REQUEST}
+            for key, request in zip(numbers, requests, strict=True)
+        ],
         "places": source_lines((place_of(line) for line in lines), sources),
         "pictures": _pictures(requests, inputs),
     }

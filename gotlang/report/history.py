@@ -12,6 +12,7 @@ run's graph names (`graph`, see `runtime/plain.py`).
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -25,7 +26,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gotlang.errors import UsageError
 from gotlang.models.prices import Spent
 from gotlang.records import Count, InvalidRecord, Seconds, from_json, from_plain, to_json
-from gotlang.writing import Draft, replace_file
+from gotlang.writing import Draft, create_file, replace_file
 
 Kind = Literal["run", "eval", "compare", "tune"]
 """The command that made a record."""
@@ -211,17 +212,21 @@ class History:
         found, wrong = [], {}
         for path in sorted(self.folder.glob("*.json")):
             try:
-                record = from_json(path.read_bytes(), RunRecord)
-                if record.document is not None and record.kind == "run":
-                    from_plain(record.document, _Document)
-                if record.run != path.stem:
-                    raise InvalidRecord("it is that of another run")
-                found.append(record)
+                found.append(_record(path))
             except OSError as error:
                 wrong[path.stem] = error.strerror or "it cannot be read"
             except InvalidRecord as error:
                 wrong[path.stem] = str(error)
         return sorted(found, key=lambda record: record.started, reverse=True), wrong
+
+    def named(self, name: str) -> RunRecord | None:
+        """The record with exactly this name; None if there is none, or it is damaged."""
+        if re.fullmatch(NAME, name) is None:
+            return None
+        try:
+            return _record(self.folder / f"{name}.json")
+        except (OSError, InvalidRecord):
+            return None
 
     def find(self, name: str, kind: Kind | None = None) -> RunRecord:
         """The record with a name, or the only one with a prefix, only of a kind if it is given; `last` is the
@@ -247,6 +252,19 @@ class History:
         what = f"several runs start with `{name}`" if found else f"run `{name}` not found"
         shown = ", ".join(record.run for record in (found or runs)[:5])
         raise UsageError(what, help=f"runs: {shown}{', ...' if len(found or runs) > 5 else ''}")
+
+    def keep_program(self, record: RunRecord, text: str) -> None:
+        """Keep the text of a run's program, once, to tell later what has changed. Raises OSError."""
+        create_file(self.folder / "programs" / f"{record.sha256}.got", text.encode("utf-8", "replace"))
+
+    def program(self, record: RunRecord) -> str | None:
+        """The text of a run's program, as it was; None if it was not kept."""
+        if re.fullmatch("[0-9a-f]{64}", record.sha256) is None:
+            return None
+        try:
+            return (self.folder / "programs" / f"{record.sha256}.got").read_bytes().decode("utf-8", "replace")
+        except OSError:
+            return None
 
     def live(self, name: str) -> Path:
         """The file in which a run writes its operations while it runs, and again as they change; it goes when
@@ -331,6 +349,16 @@ class Following:
     def operations(self) -> list[dict[str, Any]]:
         """The operations as they are now, in the order they were added."""
         return [self._lines[number] for number in sorted(self._lines)]
+
+
+def _record(path: Path) -> RunRecord:
+    """The record in a file. Raises OSError, InvalidRecord."""
+    record = from_json(path.read_bytes(), RunRecord)
+    if record.document is not None and record.kind == "run":
+        from_plain(record.document, _Document)
+    if record.run != path.stem:
+        raise InvalidRecord("it is that of another run")
+    return record
 
 
 def outcome_text(record: RunRecord) -> str:

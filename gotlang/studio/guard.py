@@ -11,7 +11,7 @@ import hmac
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
 from typing import Final, final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -68,9 +68,9 @@ class Guard:
         if headers.get("host") not in hosts:
             return _refusal("this host is not served", 421)
         reads = scope["method"] in READS
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
-        if given is not None and reads:
-            return self._entered(scope, given[-1])
+        query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if (given := query.pop("token", None)) is not None and reads:
+            return self._entered(scope["path"], query, given[-1])
         if not self._knows(_cookies(headers).get(self.cookie, "")):
             return _refusal("open the address that `gotc studio` printed: it has the token", 403)
         if reads:
@@ -89,11 +89,12 @@ class Guard:
         """Its name: cookies do not tell ports apart."""
         return f"gotc_studio_{self.port}"
 
-    def _entered(self, scope: Scope, given: str) -> Response:
+    def _entered(self, path: str, query: dict[str, list[str]], given: str) -> Response:
         if not self._knows(given):
             return _refusal("this token is not that of this studio", 403)
         # `//` would lead to another host.
-        response = RedirectResponse("/" + scope["path"].lstrip("/\\"), 303)
+        place = "/" + path.lstrip("/\\") + ("?" + urlencode(query, doseq=True) if query else "")
+        response = RedirectResponse(place, 303)
         response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict", path="/")
         return response
 

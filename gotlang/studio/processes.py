@@ -14,14 +14,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Annotated, Any, Final, final
+from typing import IO, Annotated, Final, final
 
 from msgspec import Meta, Struct
 
 from gotlang.errors import UsageError
-from gotlang.report.history import History, RunRecord
+from gotlang.report.history import History
 
 START_S: Final = 20.0
 """How long a process may take to record its run."""
@@ -53,19 +54,22 @@ class Processes:
 
     folder: Path
     _running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = field(default_factory=dict)
+    _files: ExitStack = field(default_factory=ExitStack)
 
-    def start(self, history: History, arguments: Sequence[str], limits: Limits) -> str:
-        """Start `gotc run` with these arguments; the name of the run, which is then recorded. Raises
-        UsageError with what the process said if it ended before."""
+    def start(self, history: History, arguments: Sequence[str], limits: Limits, stdin: bytes = b"") -> str:
+        """Start `gotc run` with these arguments and this input; the name of the run, which is then recorded.
+        Raises UsageError with what the process said if it ended before."""
         name = secrets.token_hex(4)
         # `-P`: no module is taken from the folder, which may be a stranger's.
         command = [sys.executable, "-P", "-m", "gotlang", "run", "--as", name, "--quiet"]
-        said = tempfile.TemporaryFile()
+        said, given = (self._files.enter_context(_temporary()) for _ in range(2))
+        given.write(stdin)
+        given.seek(0)
         process = subprocess.Popen(
             [*command, *limits.arguments(), *arguments],
             cwd=self.folder,
             env={**os.environ, "NO_COLOR": "1"},
-            stdin=subprocess.DEVNULL,
+            stdin=given,
             stdout=subprocess.DEVNULL,
             stderr=said,
             start_new_session=True,
@@ -86,8 +90,7 @@ class Processes:
         if name not in self._running:
             return ""
         _, file = self._running[name]
-        file.seek(0)
-        return file.read().decode("utf-8", "replace").strip()[-_TEXT:]
+        return os.pread(file.fileno(), 1_000_000, 0).decode("utf-8", "replace").strip()[-_TEXT:]
 
     def runs(self, name: str) -> bool:
         """Whether this started a run that goes on, and can stop it."""
@@ -106,21 +109,13 @@ class Processes:
         """End all that still run: nobody watches them any more."""
         for name in self._running:
             self.stop(name)
-        for process, file in self._running.values():
+        for process, _ in self._running.values():
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
                 process.kill()
-            file.close()
+        self._files.close()
 
 
-def again(record: RunRecord) -> list[str]:
-    """The arguments that repeat a run."""
-    return ["--resume", record.run]
-
-
-def value(text: Any) -> str:
-    """A value of a form as an option has it. Raises UsageError for what no option can have."""
-    if not isinstance(text, str) or "\0" in text:
-        raise UsageError("a value of the form is no text")
-    return text
+def _temporary() -> IO[bytes]:
+    return tempfile.TemporaryFile()

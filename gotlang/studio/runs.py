@@ -13,10 +13,11 @@ from starlette.requests import Request
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
 from gotlang.errors import CacheError, UsageError
+from gotlang.options import default_cache
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.report.formats import view
 from gotlang.report.graphs import details, pictures
-from gotlang.report.history import NAME, RunRecord, state_now
+from gotlang.report.history import RunRecord, state_now
 from gotlang.report.picture import COLORS
 from gotlang.report.recorded import facts_of, sources_of, title_of_run
 from gotlang.studio.site import Studio, studio_of
@@ -32,11 +33,10 @@ def run_named(request: Request) -> RunRecord:
 
 
 def find(studio: Studio, name: str) -> RunRecord:
-    """A run by its whole name. Raises UsageError if there is none."""
-    if re.fullmatch(NAME, name):
-        for record in studio.history.runs():
-            if record.run == name:
-                return record
+    """A run of a scheme by its whole name. Raises UsageError if there is none."""
+    found = studio.history.named(name)
+    if found is not None and found.kind == "run":
+        return found
     raise UsageError("there is no such run", help="the page Runs has all of them")
 
 
@@ -45,15 +45,16 @@ def cache_of(studio: Studio, record: RunRecord) -> Cache | None:
     if record.cache is None:
         return None
     path = (studio.folder / record.cache).resolve()
-    if "://" in record.cache or not path.is_relative_to(studio.folder):
+    own = record.cache == str(default_cache())
+    if not own and ("://" in record.cache or not path.is_relative_to(studio.folder)):
         return None  # the record may be a stranger's
     with suppress(CacheError):
-        return open_cache(path, readonly=True)
+        return open_cache(record.cache if own else path, readonly=True)
     return None
 
 
 def shown(studio: Studio, record: RunRecord, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the page of a run shows of its graph at once: views, facts, thoughts; without prompts and responses."""
+    """What the page of a run shows of its graph at once: views, facts and thoughts, without requests."""
     title = title_of_run(record)
     found = pictures(lines, title) if lines else []
     sources = sources_of(record) if within(studio, record) else []
@@ -67,6 +68,7 @@ def shown(studio: Studio, record: RunRecord, lines: Sequence[dict[str, Any]]) ->
         "simulated": is_simulated(record),
         "run": record.run,
         "operations": thin["operations"],
+        "requests": thin["requests"],
         "places": thin["places"],
     }
 

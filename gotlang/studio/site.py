@@ -21,6 +21,7 @@ from gotlang.report.history import History
 from gotlang.report.page import asset
 from gotlang.studio.guard import Guard
 from gotlang.studio.pages import PAGES
+from gotlang.studio.processes import Processes
 from gotlang.studio.views import refused
 
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -31,12 +32,16 @@ _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 class Studio:
     """What all pages share. `folder` is the folder whose `.gotc` they show; programs and data are in it.
 
-    `ending` tells streams that the server stops.
+    `processes` are the runs that pages started, `ending` tells streams that the server stops.
     """
 
     folder: Path
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     ending: bool = False
+    processes: Processes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.processes = Processes(self.folder)
 
     @property
     def history(self) -> History:
@@ -127,7 +132,10 @@ class Server:
             ws="none",
         )
 
-        _Ending(config, studio).run(sockets=[self._socket])
+        try:
+            _Ending(config, studio).run(sockets=[self._socket])
+        finally:
+            studio.processes.close()
 
 
 @final

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from gotlang.errors import CompileError, GotError
-from gotlang.records import to_json
+from gotlang.errors import CompileError, GotError, UsageError
+from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.report.page import Served, page
 
+T = TypeVar("T")
 STYLES: Final = ("colors.css", "page.css", "report.css", "studio.css")
 SCRIPTS: Final = ("page.js", "served.js")
 """What every page has; `served.js` asks the server for data, and tells what it refuses."""
@@ -51,10 +52,21 @@ def as_json(content: Any, status: int = 200) -> Response:
     return Response(to_json(content), status, media_type="application/json")
 
 
+async def content(request: Request, kind: type[T]) -> T:
+    """The body of a request as a record. Raises UsageError for one that is none."""
+    try:
+        return from_json(await request.body(), kind)
+    except InvalidRecord as error:
+        raise UsageError(f"the request is wrong: {error}") from None
+
+
 async def refused(request: Request, error: Exception) -> Response:
     """A GotError as a response: JSON for scripts, a page for people."""
     assert isinstance(error, GotError)
-    found = {"error": str(error) if isinstance(error, CompileError) else error.message, "help": error.help}
+    found = {"error": error.message, "help": error.help}
+    if isinstance(error, CompileError):
+        first = next(one for one in error.diagnostics if one.severity == "error")
+        found = {"error": f"{error.message}: {first.message}", "help": "`gotc check` shows them"}
     if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
         shown = View("refused.html").response(request, "Not found", {}, **found)
         shown.status_code = 404

@@ -20,6 +20,18 @@ import pytest
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 """The key under which the protocol names elements."""
 
+KEYS = {
+    "Tab": "\ue004",
+    "Enter": "\ue007",
+    "Escape": "\ue00c",
+    "Space": " ",
+    "ArrowLeft": "\ue012",
+    "ArrowUp": "\ue013",
+    "ArrowRight": "\ue014",
+    "ArrowDown": "\ue015",
+}
+"""Keys without a character, as the protocol writes them."""
+
 
 def installed() -> bool:
     """Whether there is a Chromium to drive."""
@@ -72,6 +84,10 @@ class Browser:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics}
         _post(f"{self._base}/goog/cdp/execute", command)
+
+    def press(self, *keys: str) -> None:
+        """Press keys where the focus is: names of KEYS, or the characters of texts."""
+        self.keys("".join(KEYS.get(key, key) for key in keys))
 
     def errors(self) -> list[str]:
         """What stands in the console as an error or a warning since the last time."""

@@ -66,6 +66,7 @@ function select(key, { move = false } = {}) {
   show(key);
   if (key !== null) uncover(key);
   redraw();
+  if (key !== null && typeof selected === "function") selected(key); // of the studio's page
 }
 
 // The panel takes up space when it opens: keep what was clicked in view.

@@ -1,0 +1,121 @@
+// The list of runs: search, tags, two to compare, and a form to run a program.
+const picked = new Set();
+let known = null; // of the program in the form: its schemes
+
+const STATE = { done: "good", running: "accent", failed: "bad", killed: "bad", invalid: "bad" };
+const when = (time) => { const at = new Date(time * 1000); return `${at.toLocaleDateString(undefined, { month: "short", day: "numeric" })} ${at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}`; };
+const took = (entry) => { const s = (entry.ended ?? Date.now() / 1000) - entry.started; return s >= 90 ? `${Math.floor(s / 60)} min` : `${s.toFixed(s < 10 ? 1 : 0)} s`; };
+
+// Every word must be somewhere; `tag:`, `state:`, `kind:`, `scheme:` and `model:` look at one place.
+function matches(entry, words) {
+  const all = [entry.run, entry.kind, entry.state, entry.program, entry.scheme, entry.model, entry.result || "", ...entry.tags].join(" ").toLowerCase();
+  return words.every((word) => {
+    const [name, text] = word.includes(":") ? [word.slice(0, word.indexOf(":")), word.slice(word.indexOf(":") + 1)] : ["", word];
+    if (name === "tag") return entry.tags.some((tag) => tag.toLowerCase() === text);
+    if (["state", "kind", "scheme", "model", "program"].includes(name)) return entry[name].toLowerCase().includes(text);
+    return all.includes(word);
+  });
+}
+
+function draw() {
+  const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean), shown = doc.runs.filter((entry) => matches(entry, words));
+  const table = make("table"), head = make("tr"), body = make("tbody");
+  for (const [name, kind] of [["", "left"], ["run", "left"], ["when", "left"], ["state", "left"], ["scheme by model", "left"], ["result", "left"], ["score"], ["calls"], ["cost"], ["time"], ["tags", "left"]]) head.append(make("th", name, kind));
+  for (const entry of shown.slice(0, 500)) body.append(row(entry));
+  const top = make("thead");
+  top.append(head); table.append(top, body);
+  $("list").replaceChildren(shown.length ? table : make("p", doc.runs.length ? "No run matches." : "Nothing was run in this folder yet. `gotc run FILE`, or New run, starts one.", "note"));
+  const real = shown.filter((entry) => !entry.simulated), spent = real.reduce((sum, entry) => sum + (entry.usd || 0), 0), unknown = real.filter((entry) => entry.usd === null && entry.state !== "running").length;
+  const broken = Object.keys(doc.damaged || {}).length;
+  $("sums").textContent = [`${shown.length} of ${doc.runs.length}`, shown.length > 500 ? "the latest 500 are shown" : null, `${dollars(spent)} spent on models`, unknown ? `of ${unknown} unknown` : null, shown.length > real.length ? `${shown.length - real.length} simulated` : null, broken ? `${broken} damaged and left out` : null].filter(Boolean).join(" · ");
+}
+
+function row(entry) {
+  const line = make("tr"), cell = (content, kind) => { const made = make("td", null, kind); made.append(...[content].flat().filter((one) => one !== null && one !== undefined && one !== "")); line.append(made); return made; };
+  const box = make("input");
+  box.type = "checkbox"; box.checked = picked.has(entry.run); box.disabled = entry.kind !== "run";
+  box.setAttribute("aria-label", `compare ${entry.run}`);
+  box.onchange = () => { picked[box.checked ? "add" : "delete"](entry.run); $("compare").disabled = picked.size !== 2; };
+  cell(box, "left");
+  const link = make("a", entry.run);
+  link.href = entry.address;
+  cell([link, entry.kind === "run" ? "" : make("span", entry.kind, "chip aside")], "left");
+  cell(when(entry.started), "left soft");
+  cell(make("span", entry.state, `chip ${STATE[entry.state] || ""}`), "left");
+  cell([`${entry.scheme} by ${entry.model}`, make("small", entry.program)], "left");
+  cell(entry.result || "", "left words").title = entry.result || "";
+  cell(entry.score === null || entry.score === undefined ? "" : String(Math.round(entry.score * 1000) / 1000));
+  cell(entry.calls === null ? "" : String(entry.calls));
+  cell([entry.usd === null ? "" : dollars(entry.usd), entry.simulated && entry.usd !== null ? make("small", "simulated") : ""]);
+  cell(took(entry), "soft");
+  const tags = cell(entry.tags.map((tag) => { const button = make("button", tag, "chip"); button.type = "button"; button.title = "Search for it"; button.onclick = () => { $("search").value = `tag:${tag}`; draw(); }; return button; }), "left");
+  const edit = make("button", entry.tags.length ? "✎" : "+ tag", "link soft");
+  edit.type = "button"; edit.setAttribute("aria-label", `tags of ${entry.run}`);
+  edit.onclick = () => retag(entry, tags);
+  tags.append(edit);
+  return line;
+}
+
+function retag(entry, cell) {
+  const field = make("input");
+  field.value = entry.tags.join(" "); field.setAttribute("aria-label", `tags of ${entry.run}, separated by spaces`);
+  field.onkeydown = async (event) => {
+    if (event.key === "Escape") return draw();
+    if (event.key !== "Enter") return;
+    const found = await ask(`/tags/${entry.run}`, { tags: field.value.split(/[\s,]+/).filter(Boolean) });
+    if (found) { entry.tags = found; draw(); }
+  };
+  cell.replaceChildren(field);
+  field.focus();
+}
+
+// ---------------------------------------------------------------- a new run
+
+async function chooseProgram() {
+  known = $("file").value ? await ask(`/program?file=${encodeURIComponent($("file").value)}`) : null;
+  $("scheme").replaceChildren(...Object.keys(known ? known.schemes : {}).map((name) => { const one = make("option", name); one.selected = name === known.scheme; return one; }));
+  $("told-of-order").textContent = !known ? "" : known.simulated ? "Without a model that is configured or chosen it is simulated: nothing is spent." : "This program has no simulator: it needs a model.";
+  chooseScheme();
+}
+
+function chooseScheme() {
+  const fields = known ? known.schemes[$("scheme").value] || [] : [];
+  $("inputs").replaceChildren(...fields.map(([name, type]) => {
+    const label = make("label", `${name}: ${type}`), field = make("textarea");
+    field.rows = 2; field.name = name; field.spellcheck = false;
+    label.append(field);
+    return label;
+  }));
+}
+
+const limit = (id) => $(id).value === "" ? null : Number($(id).value);
+$("order").onsubmit = async (event) => {
+  event.preventDefault();
+  const inputs = Object.fromEntries([...$("inputs").querySelectorAll("textarea")].map((field) => [field.name, field.value]));
+  const found = await ask("/runs", { file: $("file").value, scheme: $("scheme").value, inputs, model: $("model").value || null, limits: { max_usd: limit("usd"), max_calls: limit("calls") } });
+  if (found) location.href = found.address;
+};
+$("new").onclick = () => {
+  $("order").hidden = !$("order").hidden;
+  $("new").setAttribute("aria-expanded", String(!$("order").hidden));
+  if (!$("order").hidden) { $("file").focus(); if (!known) chooseProgram(); }
+};
+$("file").append(...doc.programs.map((name) => make("option", name)));
+if (doc.runs.length && doc.programs.includes(doc.runs[0].program)) $("file").value = doc.runs[0].program;
+$("file").onchange = chooseProgram;
+$("scheme").onchange = chooseScheme;
+$("compare").onclick = () => {
+  const [one, other] = doc.runs.filter((entry) => picked.has(entry.run)).reverse().map((entry) => entry.run);
+  location.href = `/comparison?a=${one}&b=${other}`;
+};
+$("search").oninput = draw;
+addEventListener("keydown", (event) => {
+  if (event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) { event.preventDefault(); $("search").focus(); }
+});
+draw();
+// Others may run `gotc` in the folder: look again while this page is seen.
+setInterval(async () => {
+  if (document.hidden || document.activeElement.closest?.("#list")) return;
+  const found = await fetch("/runs").then((answer) => answer.ok ? answer.json() : null).catch(() => null);
+  if (found && JSON.stringify(found) !== JSON.stringify(doc.runs)) { doc.runs = found; draw(); }
+}, 2000);

@@ -1,0 +1,142 @@
+"""A run: its graph, its thoughts and its time line, also while it runs; and a run again from an operation."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, final
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gotlang.errors import UsageError
+from gotlang.report.edits import Edit, read_edits, write_edits
+from gotlang.report.history import Following, RunRecord, state_now
+from gotlang.result import dollars
+from gotlang.studio.events import News, stream
+from gotlang.studio.processes import Limits
+from gotlang.studio.runs import find, run_named, shown, whole
+from gotlang.studio.site import Studio, studio_of
+from gotlang.studio.views import View, as_json, content
+
+_SCRIPTS: Final = ("graph.js", "time.js", "draw.js", "panel.js", "move.js", "run.js")
+_VIEW: Final = View("run.html", ("graph.css", "run.css"), ("editing.js", *_SCRIPTS))
+_PATIENCE: Final = 4
+"""The page gets a graph that has grown after at least so many times what it took to make the last one."""
+
+
+def run(request: Request) -> Response:
+    """The page. Its prompts and responses follow, see `details`."""
+    studio, record = studio_of(request), run_named(request)
+    lines = list(studio.history.graph(record.run))
+    data = {**shown(studio, record, lines), "said": studio.processes.said(record.run)}
+    return _VIEW.response(request, data["title"], {**data, "reading": True, **_about(studio, record)})
+
+
+def _about(studio: Studio, record: RunRecord) -> dict[str, Any]:
+    return {
+        "inputs": record.inputs,
+        "model": record.model,
+        "mine": studio.processes.runs(record.run),
+        "resumed": record.resumed,
+        "path": f"/runs/{record.run}",
+    }
+
+
+def details(request: Request) -> Response:
+    """Every prompt and response of the run."""
+    studio, record = studio_of(request), run_named(request)
+    return as_json({**whole(studio, record, list(studio.history.graph(record.run))), "reading": False})
+
+
+def events(request: Request) -> Response:
+    """The graph as it grows (`graph`), and a last time when the run has ended."""
+    studio, record = studio_of(request), run_named(request)
+    following, name = Following(studio.history.live(record.run)), record.run
+    read, due, over = 0, 0.0, False
+
+    def look() -> News | None:
+        nonlocal read, due, over
+        if over:
+            return None
+        now = find(studio, name)
+        if state_now(now) != "running":
+            over = True
+            lines = list(studio.history.graph(name))
+            last = {**shown(studio, now, lines), "mine": False, "said": studio.processes.said(name)}
+            return [("graph", last)]
+        started = time.monotonic()
+        if following.more().read == read or started < due:
+            return []
+        read, lines = following.read, following.operations
+        data = shown(studio, now, lines)
+        data["facts"] += _progress(now, lines)
+        due = time.monotonic() + _PATIENCE * (time.monotonic() - started)
+        return [("graph", data)]
+
+    return stream(request, look)
+
+
+def _progress(record: RunRecord, lines: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """What is known of a run that goes on."""
+    asked = [source for line in lines for one in line.get("asked", ()) for source in one["sources"]]
+    paid, cached = asked.count("model"), len(asked) - asked.count("model") - asked.count("skipped")
+    running = sum(line["state"] == "running" for line in lines)
+    usd = [t["usd"] for line in lines for t in line["thoughts"] if "value" in t and t.get("usd") is not None]
+    yield "", f"running for {time.time() - record.started:.0f} s"
+    yield "", f"{paid:,} calls, {cached:,} from cache, {running:,} under way"
+    if usd:
+        yield "", f"{dollars(sum(usd))} so far"
+
+
+@final
+class Again(Struct, frozen=True):
+    """A run once more within limits; with an edit, from that operation on with another prompt."""
+
+    limits: Limits
+    edit: Edit | None = None
+
+
+async def again(request: Request) -> Response:
+    """Run it again; the name of the new run. Raises UsageError."""
+    order = await content(request, Again)
+    return await asyncio.to_thread(_again, studio_of(request), run_named(request), order)
+
+
+def _again(studio: Studio, record: RunRecord, order: Again) -> Response:
+    arguments = ["--resume", record.run]
+    if order.edit is not None:
+        name = f".gotc/edits/{secrets.token_hex(4)}.json"
+        write_edits(studio.folder / name, [*_edits_of(studio, record), order.edit])
+        arguments += ["--edited", name]
+    name = studio.processes.start(studio.history, arguments, order.limits)
+    return as_json({"run": name, "address": f"/runs/{name}"})
+
+
+def _edits_of(studio: Studio, record: RunRecord) -> list[Edit]:
+    """The edits that a run was made with: a further one is added to them."""
+    path = record.settings.get("edited")
+    return read_edits(studio.file(str(Path(path)))) if isinstance(path, str) else []
+
+
+def stop(request: Request) -> Response:
+    """End a run that a page started. Raises UsageError."""
+    studio, record = studio_of(request), run_named(request)
+    if state_now(record) != "running":
+        raise UsageError("it has ended")
+    studio.processes.stop(record.run)
+    return as_json({})
+
+
+ROUTES = [
+    Route("/runs/{name}", run),
+    Route("/runs/{name}/details", details),
+    Route("/runs/{name}/events", events),
+    Route("/runs/{name}/again", again, methods=["POST"]),
+    Route("/runs/{name}/stop", stop, methods=["POST"]),
+]
