@@ -26,9 +26,17 @@ return performance.getEntriesByType("resource").map((one) => one.name)
 
 
 @pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with browser(tmp_path_factory.mktemp("browser")) as found:
         yield found
+
+
+@pytest.fixture
+def window(shared: Browser) -> Iterator[Browser]:
+    """The browser, on no page."""
+    yield shared
+    shared.open("about:blank")
+    shared.errors()
 
 
 @pytest.fixture
@@ -200,7 +208,8 @@ def test_a_prompt_is_edited_and_only_what_depends_on_it_is_asked_again(
             window.run(SUBMIT)
             until(window, "location.pathname !== '/runs/first' && window.graph && doc.state === 'partial'")
             assert len(server.requests) == asked + 1
-            assert "limit" in window.run("return document.getElementById('facts').textContent")
+            assert "1 of 1 calls made" in window.run("return document.getElementById('facts').textContent")
+            assert all("400 (Bad Request)" in error for error in window.errors())
 
 
 def test_scripts_in_prompts_responses_programs_and_tags_do_not_run(window: Browser, tmp_path: Path) -> None:

@@ -255,14 +255,18 @@ class History:
 
     def keep_program(self, record: RunRecord, text: str) -> None:
         """Keep the text of a run's program, once, to tell later what has changed. Raises OSError."""
-        create_file(self.folder / "programs" / f"{record.sha256}.got", text.encode("utf-8", "replace"))
+        create_file(self.folder.parent / "programs" / f"{record.sha256}.got", text.encode("utf-8", "replace"))
 
     def program(self, record: RunRecord) -> str | None:
         """The text of a run's program, as it was; None if it was not kept."""
         if re.fullmatch("[0-9a-f]{64}", record.sha256) is None:
             return None
         try:
-            return (self.folder / "programs" / f"{record.sha256}.got").read_bytes().decode("utf-8", "replace")
+            return (
+                (self.folder.parent / "programs" / f"{record.sha256}.got")
+                .read_bytes()
+                .decode("utf-8", "replace")
+            )
         except OSError:
             return None
 
