@@ -255,20 +255,19 @@ class History:
 
     def keep_program(self, record: RunRecord, text: str) -> None:
         """Keep the text of a run's program, once, to tell later what has changed. Raises OSError."""
-        create_file(self.folder.parent / "programs" / f"{record.sha256}.got", text.encode("utf-8", "replace"))
+        create_file(self._program(record), text.encode("utf-8", "replace"))
 
     def program(self, record: RunRecord) -> str | None:
         """The text of a run's program, as it was; None if it was not kept."""
         if re.fullmatch("[0-9a-f]{64}", record.sha256) is None:
             return None
         try:
-            return (
-                (self.folder.parent / "programs" / f"{record.sha256}.got")
-                .read_bytes()
-                .decode("utf-8", "replace")
-            )
+            return self._program(record).read_bytes().decode("utf-8", "replace")
         except OSError:
             return None
+
+    def _program(self, record: RunRecord) -> Path:
+        return self.folder.parent / "programs" / f"{record.sha256}.got"
 
     def live(self, name: str) -> Path:
         """The file in which a run writes its operations while it runs, and again as they change; it goes when
