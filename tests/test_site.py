@@ -96,6 +96,22 @@ def test_the_site_asks_no_other_host_for_anything(html: Path) -> None:
         assert [address for address in loaded if "://" in address] == [], page
 
 
+def test_every_link_of_the_site_leads_to_a_place_on_a_page(html: Path) -> None:
+    texts = {page.resolve(): page.read_text() for page in html.rglob("*.html")}
+    places = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts.items()}
+    lost = []
+    for page, text in texts.items():
+        for target in set(re.findall(r'<a [^>]*href="([^"]*)"', text)):
+            path, _, anchor = target.partition("#")
+            if "://" in path or path.startswith("mailto:") or page.name == "404.html":
+                continue
+            other = (page.parent / path).resolve() if path else page
+            other = other / "index.html" if other.is_dir() else other
+            if not other.is_file() or (anchor and other in places and anchor not in places[other]):
+                lost.append((page.name, target))
+    assert lost == []
+
+
 def test_programs_are_colored_by_the_lexer_of_the_language(html: Path) -> None:
     if not entry_points(group="pygments.lexers", name="got"):
         pytest.skip("this installation is older than the lexer: install it again")
