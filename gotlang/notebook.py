@@ -33,7 +33,7 @@ _STYLE = """<style>
 .gotc { color: inherit; font: 13px/1.45 system-ui, sans-serif; max-width: 70em }
 .gotc table { border-collapse: collapse; color: inherit; background: none; margin: .4em 0 }
 .gotc th, .gotc td { text-align: left; padding: .15em .8em .15em 0; vertical-align: top; background: none;
-  border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); overflow-wrap: anywhere }
+  border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); overflow-wrap: break-word }
 .gotc pre { color: inherit; background: none; white-space: pre-wrap; margin: .4em 0 }
 .gotc .simulated { opacity: .75 }
 .gotc img { max-width: 100%; background: none }
