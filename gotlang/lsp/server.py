@@ -5,6 +5,7 @@ A feature is a module of this package with a function `register(server)`, and a 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -22,6 +23,7 @@ from gotlang.packages import package_file
 from gotlang.span import Source, Span
 from gotlang.version import __version__
 
+_log = logging.getLogger(__name__)
 FEATURES = ("sync", "names", "views", "completing")
 """The modules of this package that answer requests."""
 MOST_PROGRAMS = 2_000
@@ -59,7 +61,11 @@ class Server(LanguageServer):
             source = self.source(path)
             if source is None:
                 return None
-            known = stamp, analyzed(path, source.text, self.buffers)
+            try:
+                known = stamp, analyzed(path, source.text, self.buffers)
+            except Exception:  # a mistake of ours must not end the answers for other files
+                _log.exception("cannot analyze %s", path)
+                return None
             self._documents[path] = known
         return known[1]
 

@@ -15,6 +15,8 @@ from gotlang.editing.documents import Document
 from gotlang.lsp.server import Server
 from gotlang.lsp.texts import Texts
 
+FILES = "**/*.{got,md,py,csv,jsonl}"
+"""The files on disk whose changes a client tells, if it can."""
 DELAY = 0.05
 """Seconds without another edit after which diagnostics are sent."""
 
@@ -28,6 +30,15 @@ def register(server: Server) -> None:
         protocol: Any = server.protocol
         old, kind = protocol.workspace, types.TextDocumentSyncKind.Incremental
         protocol._workspace = Texts(old.root_uri, kind, [*old.folders.values()], old.position_encoding)
+
+    @server.feature(types.INITIALIZED)
+    def initialized(_: types.InitializedParams) -> None:
+        workspace = server.client_capabilities.workspace
+        watches = workspace.did_change_watched_files if workspace is not None else None
+        if watches is not None and watches.dynamic_registration:
+            watched = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(FILES)])
+            made = types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, watched)
+            server.client_register_capability(types.RegistrationParams([made]))
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:

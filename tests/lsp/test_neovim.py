@@ -85,6 +85,14 @@ def test_it_goes_to_a_definition(session: dict[str, Any]) -> None:
     assert place["range"]["start"] == {"line": 0, "character": 7}
 
 
+def test_it_completes_and_explains(session: dict[str, Any]) -> None:
+    completion = session["answers"]["completion"]
+    items = completion["items"] if isinstance(completion, dict) else completion
+    assert "answer" in {item["label"] for item in items}
+    contents = session["answers"]["hover"]["contents"]
+    assert "answer(question: str)" in (contents["value"] if isinstance(contents, dict) else str(contents))
+
+
 def test_it_renames_in_both_files(session: dict[str, Any]) -> None:
     renamed = session["answers"]["renamed"]
     assert renamed[0] == 'from "lib.got" import reply' and renamed[4] == "    Generate(k=3) reply(question)"

@@ -68,9 +68,13 @@ def test_diagnostics_are_of_each_file_and_end_when_its_program_is_closed(folder:
             made.close("lib.got")
             await made.codes("lib.got")
             (folder / "lib.got").write_text(LIB.replace("question }}", "questio }}"))
-            saved = types.DidSaveTextDocumentParams(made.identifier("lib.got"))
-            made.text_document_did_save(saved)
+            assert made.registered == ["workspace/didChangeWatchedFiles"]
+            event = types.FileEvent(made.uri("lib.got"), types.FileChangeType.Changed)
+            made.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
             await made.codes("lib.got", "GOT0404")
+            (folder / "lib.got").write_text(LIB)
+            made.text_document_did_save(types.DidSaveTextDocumentParams(made.identifier("lib.got")))
+            await made.codes("lib.got")
             made.close("main.got")
             await made.codes("lib.got")
 
@@ -106,3 +110,24 @@ def test_without_its_extra_it_says_what_to_install(tmp_path: Path) -> None:
         text=True,
     )
     assert found.returncode == 2 and "pip install 'gotlang[lsp]'" in found.stderr
+
+
+def test_no_python_of_a_program_runs(tmp_path: Path) -> None:
+    """Nor in a trusted folder: the tests trust every folder."""
+    for name in ("sim.py", "tools.py"):
+        (tmp_path / name).write_text(
+            f"open({str(tmp_path / 'ran')!r}, 'w').close()\ndef p(rng, question): return question\n"
+        )
+    text = 'simulate with "sim.py"\nimport python "tools.py": p2\n\n' + LIB.replace("answer", "p")
+
+    async def session() -> None:
+        async with editor(tmp_path) as made:
+            made.open("a.got", text)
+            document = made.identifier("a.got")
+            await made.codes("a.got", "GOT0108")
+            await made.text_document_hover_async(types.HoverParams(document, at(3, 8)))
+            await made.text_document_completion_async(types.CompletionParams(document, at(4, 8)))
+            await made.text_document_rename_async(types.RenameParams(document, at(3, 8), "other"))
+
+    asyncio.run(session())
+    assert not (tmp_path / "ran").exists()

@@ -22,11 +22,17 @@ class Editor(LanguageClient):
         self.diagnostics: dict[str, tuple[types.Diagnostic, ...]] = {}
         self.published = asyncio.Event()
         self.messages: list[str] = []
+        self.registered: list[str] = []
         self._versions: dict[str, int] = {}
 
         @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def published(params: types.PublishDiagnosticsParams) -> None:
             self.diagnostics[params.uri] = tuple(params.diagnostics)
+            self.published.set()
+
+        @self.feature(types.CLIENT_REGISTER_CAPABILITY)
+        def registered(params: types.RegistrationParams) -> None:
+            self.registered = [each.method for each in params.registrations]
             self.published.set()
 
         @self.feature(types.WINDOW_SHOW_MESSAGE)
@@ -81,9 +87,11 @@ async def editor(folder: Path, *encodings: types.PositionEncodingKind) -> AsyncI
     made = Editor(folder)
     await made.start_io(sys.executable, "-m", "gotlang", "lsp", cwd=str(folder), env=environment())
     general = types.GeneralClientCapabilities(position_encodings=encodings or None)
+    watches = types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
+    workspace = types.WorkspaceClientCapabilities(did_change_watched_files=watches)
     await made.initialize_async(
         types.InitializeParams(
-            capabilities=types.ClientCapabilities(general=general),
+            capabilities=types.ClientCapabilities(workspace, general=general),
             workspace_folders=[types.WorkspaceFolder(folder.as_uri(), folder.name)],
             root_uri=folder.as_uri(),
         )
