@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,12 @@ from tests.support.typed_programs import typed_program
 PROGRAMS = Path(__file__).parents[1] / "programs"
 FILES = sorted(PROGRAMS.rglob("*.got"))
 ONE_EACH = list({row.program: row for row in reversed(ROWS)}.values())
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs and their files, where others may be written beside them."""
+    return shutil.copytree(PROGRAMS, tmp_path_factory.mktemp("ir") / "programs")
 
 
 def survives(program: Program, level: int, path: str) -> None:
@@ -55,14 +62,13 @@ def test_generated_programs_survive_json() -> None:
 
 
 @pytest.mark.parametrize("row", ONE_EACH, ids=lambda row: row.program)
-def test_a_program_runs_from_json_with_the_same_result(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_runs_from_json_with_the_same_result(
+    row: Row, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wanted = measure(row).result
-    path = PROGRAMS / f"{row.program}.stored.ir.json"
+    path = copied / f"{row.program}.stored.ir.json"
     path.write_text(program_of(row.program).ir_json(1))
-    try:
-        loaded = gotlang.load(path)
-    finally:
-        path.unlink()
+    loaded = gotlang.load(path)
     monkeypatch.setattr("benchmarks.schemes.program_of", lambda name: loaded)
     found = measure(row).result
     assert json.dumps(found.value) == json.dumps(wanted.value)
@@ -73,14 +79,11 @@ def test_a_program_runs_from_json_with_the_same_result(row: Row, monkeypatch: py
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PROGRAMS)))
-def test_every_scheme_runs_from_json_as_before_whatever_a_model_answers(path: Path) -> None:
+def test_every_scheme_runs_from_json_as_before_whatever_a_model_answers(path: Path, copied: Path) -> None:
     program = Program(compile_file(path))
-    stored = path.with_suffix(".every.ir.json")
+    stored = (copied / path.relative_to(PROGRAMS)).with_suffix(".every.ir.json")
     stored.write_text(program.ir_json(2))
-    try:
-        loaded = gotlang.load(stored)
-    finally:
-        stored.unlink()
+    loaded = gotlang.load(stored)
 
     def told(which: Program, scheme: str, inputs: dict[str, Any]) -> object:
         options = Options(model=any_model(program.ir(0)), max_calls=300)

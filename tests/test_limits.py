@@ -159,13 +159,29 @@ def test_a_limit_that_is_lifted_is_left_behind() -> None:
     assert done.refused <= 0.02
 
 
-def test_what_others_use_up_is_left_to_them() -> None:
+@pytest.mark.parametrize(
+    "told",
+    [
+        {
+            "x-ratelimit-limit-requests": "100",
+            "x-ratelimit-remaining-requests": "30",
+            "x-ratelimit-reset-requests": "60s",
+        },
+        {
+            "date": "Sat, 21 Nov 2026 08:00:00 GMT",
+            "anthropic-ratelimit-requests-limit": "100",
+            "anthropic-ratelimit-requests-remaining": "30",
+            "anthropic-ratelimit-requests-reset": "2026-11-21T08:01:00Z",
+        },
+    ],
+    ids=["OpenAI", "Anthropic"],
+)
+def test_what_others_use_up_is_left_to_them(told: dict[str, str]) -> None:
     limits = virtual(100)
 
     async def main() -> list[float]:
         entered = await limits.acquire(limits.ticket(), lambda: (1.0, 1.0))
-        told = {"x-ratelimit-limit-requests": "100", "x-ratelimit-remaining-requests": "30"}
-        limits.release(entered, 1.0, told | {"x-ratelimit-reset-requests": "60s"})
+        limits.release(entered, 1.0, told)
         return await asyncio.gather(*(send(limits, 0.0) for _ in range(60)))
 
     sent = run(main())

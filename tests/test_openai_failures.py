@@ -141,6 +141,15 @@ def test_a_final_error_says_how_many_requests_may_have_been_charged() -> None:
         ({"Date": "Sat, 21 Nov 2026 08:00:00 GMT", "Retry-After": "Sat, 21 Nov 2026 08:00:40 GMT"}, 40.0),
         ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "12.5s"}, 12.5),
         ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0s"}, 60.0),
+        (
+            {
+                "Date": "Sat, 21 Nov 2026 08:00:00 GMT",
+                "anthropic-ratelimit-tokens-limit": "40000",
+                "anthropic-ratelimit-tokens-remaining": "0",
+                "anthropic-ratelimit-tokens-reset": "2026-11-21T08:00:21Z",
+            },
+            21.0,
+        ),
     ],
 )
 def test_the_endpoint_says_how_long_to_wait(headers: dict[str, str], seconds: float) -> None:

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, Self, final
 
 from gotlang.models.base import Usage
@@ -180,19 +180,43 @@ def back_off(failures: int, chance: random.Random) -> float:
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
     """Seconds that the endpoint asks to wait: `retry-after-ms`, `retry-after` (seconds or date), else the
-    reset of an exhausted `x-ratelimit-*`. None if it does not say."""
+    reset of an exhausted limit. None if it does not say."""
     milliseconds = number(headers.get("retry-after-ms"))
     wait = milliseconds / 1000 if milliseconds is not None else _retry_after(headers)
     if wait is not None:
         return wait
-    resets = [
-        reset
-        for kind in ("requests", "tokens")
-        if number(headers.get(f"x-ratelimit-remaining-{kind}")) == 0
-        and (reset := duration(headers.get(f"x-ratelimit-reset-{kind}"))) is not None
-    ]
+    told = [told_limit(headers, kind) for kind in ("requests", "tokens")]
+    resets = [reset for _, remaining, reset in told if remaining == 0 and reset is not None]
     # The reset is when a minute's whole allowance is back: a part of it is back within the minute.
     return min(max(resets), 60.0) if resets else None
+
+
+def told_limit(headers: Mapping[str, str], kind: str) -> tuple[float | None, float | None, float | None]:
+    """What an endpoint tells of its limit of `requests` or `tokens` a minute: the limit, what is left, and in
+    how many seconds it is whole again. OpenAI's headers are `x-ratelimit-limit-requests` and the like,
+    Anthropic's `anthropic-ratelimit-requests-limit`, where the reset is a moment."""
+    if f"anthropic-ratelimit-{kind}-limit" in headers:
+        limit, left, reset = (
+            headers.get(f"anthropic-ratelimit-{kind}-{part}") for part in ("limit", "remaining", "reset")
+        )
+        return number(limit), number(left), _until(reset, headers)
+    limit, left, reset = (
+        headers.get(f"x-ratelimit-{part}-{kind}") for part in ("limit", "remaining", "reset")
+    )
+    return number(limit), number(left), duration(reset)
+
+
+def _until(moment: str | None, headers: Mapping[str, str]) -> float | None:
+    """Seconds until a moment such as `2026-01-31T12:00:00Z`; None for anything else."""
+    try:
+        return max(0.0, _aware(datetime.fromisoformat(moment or "")).timestamp() - _now(headers))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _now(headers: Mapping[str, str]) -> float:
+    """The endpoint's own clock if it tells that, since ours may differ."""
+    return _timestamp(headers["date"]) if "date" in headers else time.time()
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -201,9 +225,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     if seconds is not None or not text:
         return seconds
     try:
-        # Relative to the endpoint's own clock if it tells that: ours may differ.
-        now = _timestamp(headers["date"]) if "date" in headers else time.time()
-        return max(0.0, _timestamp(text) - now)
+        return max(0.0, _timestamp(text) - _now(headers))
     except (ValueError, OverflowError):
         return None
 
@@ -212,8 +234,12 @@ def _timestamp(text: str) -> float:
     """The Unix time of an HTTP date, which is never local. Raises ValueError, OverflowError."""
     from email.utils import parsedate_to_datetime
 
-    found = parsedate_to_datetime(text)
-    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    return _aware(parsedate_to_datetime(text)).timestamp()
+
+
+def _aware(moment: datetime) -> datetime:
+    """A moment that is never local."""
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def duration(text: str | None) -> float | None:

@@ -18,7 +18,7 @@ from typing import Any, final
 
 from gotlang.errors import UsageError
 from gotlang.models.base import Request, Usage, token_bound
-from gotlang.models.failures import duration, number
+from gotlang.models.failures import told_limit
 
 Tokens = Callable[[], tuple[float, float]]
 """The tokens that a request is likely to use, and the most it can. Called again while the request waits."""
@@ -583,9 +583,8 @@ class Limits:
             self._pace.answered(slot.sent, now, self.in_flight)
         self.in_flight -= 1
         for window, kind in ((self._requests, "requests"), (self._tokens, "tokens")):
-            limit = number(headers.get(f"x-ratelimit-limit-{kind}"))
-            remaining = number(headers.get(f"x-ratelimit-remaining-{kind}"))
-            window.told(limit, remaining, duration(headers.get(f"x-ratelimit-reset-{kind}")), now)
+            limit, remaining, reset = told_limit(headers, kind)
+            window.told(limit, remaining, reset, now)
             if limit:
                 self._pace.told(self._even(slot.tokens.amount, slot.tokens.ceiling))
         self._changed.set()
