@@ -75,7 +75,9 @@ def test_the_page_tells_rows_that_got_better_and_worse_with_both_answers_and_the
         f"{better} of {rows} test rows got better, {worse} worse, {rows - better - worse} are equal" in page
     )
     for (before, after), lead in zip(pairs, leads, strict=True):
-        assert (f'>{before.answer}</td><td class="left wrap">{after.answer}</td>' in page) == (lead != 0)
+        assert (
+            f'>{before.answer}</td><td class="left wrap" data-name="tuned answer">{after.answer}</td>' in page
+        ) == (lead != 0)
     for role, spent in found.roles.items():
         assert f'<tr><th>{role}</th><td data-name="charged">{amount("cost", spent.usd)}</td>' in page
     assert sum(spent.usd or 0.0 for spent in found.roles.values()) == pytest.approx(found.usd)

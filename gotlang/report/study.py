@@ -56,11 +56,12 @@ def viewed(
     return study_view(document), trials_of(lines)
 
 
-def page_values(view: StudyView, trials: Sequence[TrialLine]) -> dict[str, Any]:
-    """What the template of the page is given."""
+def page_values(view: StudyView, trials: Sequence[TrialLine], *, live: bool = False) -> dict[str, Any]:
+    """What the template of the page is given; `live` says that the study runs."""
     held_out = view.held_out
     return {
         "done": view,
+        "live": live,
         "trials": trials,
         "tuned": held_out is not None and not held_out.unchanged,
         "changes": None if held_out is None or held_out.unchanged else _changes(view, held_out),

@@ -25,6 +25,8 @@ KEYS = {
     "Enter": "\ue007",
     "Escape": "\ue00c",
     "Space": " ",
+    "End": "\ue010",
+    "Home": "\ue011",
     "ArrowLeft": "\ue012",
     "ArrowUp": "\ue013",
     "ArrowRight": "\ue014",

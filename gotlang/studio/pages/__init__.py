@@ -11,4 +11,4 @@ from __future__ import annotations
 
 from typing import Final
 
-PAGES: Final = ("runs", "run", "comparison")
+PAGES: Final = ("runs", "run", "comparison", "results", "studies", "playground")

@@ -1,0 +1,110 @@
+"""Rows: an evaluation or a comparison, with what each scheme gave for every row."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Final, final
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gotlang.errors import UsageError
+from gotlang.records import Count
+from gotlang.report.history import RunRecord
+from gotlang.report.results import page_data, page_values
+from gotlang.report.stored import stored_results
+from gotlang.studio.processes import Limits
+from gotlang.studio.records import found_record
+from gotlang.studio.site import Studio, studio_of
+from gotlang.studio.views import View, as_json, content
+
+_VIEW: Final = View("results.html", ("charts.css",), ("report.js",))
+_PLAIN: Final = ("model", "prefer", "wave", "optimize")
+_FILES: Final = ("tuned", "prices")
+_PAIRS: Final = ("set", "map")
+"""Options of an evaluation on which the requests of a row depend: with a value, a file, pairs."""
+
+
+@final
+class Wanted(Struct, frozen=True):
+    """A row, the number of a scheme on the page, and the repeat."""
+
+    row: Count
+    scheme: Count
+    repeat: Count = 0
+
+
+def rows(request: Request) -> Response:
+    """The page."""
+    studio, record = studio_of(request), found_record(request, "eval", "compare")
+    found = stored_results(record.document, studio.history.rows(record.run))
+    data = page_data(found, schemes=record.scheme.split(", "))
+    values = page_values(found)
+    title = values.pop("title")
+    return _VIEW.response(request, title, {**data, "run": record.run}, **values)
+
+
+async def graph(request: Request) -> Response:
+    """Run a row again from the cache, which spends nothing; the address of that run. Raises UsageError."""
+    record = found_record(request, "eval", "compare")
+    wanted = await content(request, Wanted)
+    return await asyncio.to_thread(_graph, studio_of(request), record, wanted)
+
+
+def _graph(studio: Studio, record: RunRecord, wanted: Wanted) -> Response:
+    arguments = list(_arguments(studio, record, wanted))
+    name = studio.processes.start(studio.history, arguments, Limits(max_calls=0))
+    return as_json({"run": name, "address": f"/runs/{name}"})
+
+
+def _arguments(studio: Studio, record: RunRecord, wanted: Wanted) -> Iterator[str]:
+    """`gotc run` of one row with all that its requests depend on, but for what a stranger's record could
+    misuse: files outside of the folder, addresses, Python that is not trusted."""
+    settings, names = record.settings, record.scheme.split(", ")
+    if record.cache is None:
+        raise UsageError("this evaluation had no cache, so its rows cannot be run again for nothing")
+    if settings.get("base_url") is not None or not _inside(studio, record.cache) or settings.get("corpus"):
+        raise UsageError("its rows cannot be run again from a page", help="use `gotc run --row` instead")
+    if wanted.scheme >= len(names):
+        raise UsageError("there is no such scheme")
+    yield str(studio.file(record.path))
+    yield f"--data={studio.file(_text(settings.get('data')))}"
+    yield f"--row={wanted.row}"
+    yield f"--scheme={names[wanted.scheme]}"
+    yield f"--seed={_number(settings.get('seed')) + wanted.repeat}"
+    yield f"--cache={studio.folder / record.cache}"
+    for name in _PLAIN:
+        if (value := settings.get(name)) is not None:
+            yield f"--{name}={value}"
+    for name in _FILES:
+        if (value := settings.get(name)) is not None:
+            yield f"--{name}={studio.file(_text(value))}"
+    for name in _PAIRS:
+        for pair in settings.get(name) or ():
+            key, value = pair
+            yield f"--{name}={key}={value}"
+    if settings.get("no_batching"):
+        yield "--no-batching"
+
+
+def _inside(studio: Studio, cache: str) -> bool:
+    return "://" not in cache and (studio.folder / cache).resolve().is_relative_to(studio.folder)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise UsageError("the record of the evaluation is damaged")
+    return value
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+ROUTES = [
+    Route("/rows/{name}", rows),
+    Route("/rows/{name}/graph", graph, methods=["POST"]),
+]

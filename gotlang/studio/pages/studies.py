@@ -1,0 +1,56 @@
+"""A study: its front, constraints, params and prompts, also while it runs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gotlang.errors import UsageError
+from gotlang.report.history import state_now
+from gotlang.report.studied import study_view, trials_of
+from gotlang.report.study import page_values
+from gotlang.studio.events import News, stream
+from gotlang.studio.records import found_record
+from gotlang.studio.site import studio_of
+from gotlang.studio.views import View
+
+_VIEW: Final = View("study.html", ("charts.css", "study.css"), ("study.js",))
+
+
+def study(request: Request) -> Response:
+    """The page."""
+    studio, record = studio_of(request), found_record(request, "tune")
+    if not record.document:
+        raise UsageError("this study has no trials yet", help=record.error)
+    view, trials = study_view(record.document), trials_of(studio.history.trials(record.run))
+    live = state_now(record) == "running"
+    data = {"run": record.run, "live": live}
+    return _VIEW.response(request, f"Study {view.study}", data, **page_values(view, trials, live=live))
+
+
+def events(request: Request) -> Response:
+    """That there is more to see (`more`), and a last time when the study has ended."""
+    studio, record = studio_of(request), found_record(request, "tune")
+    path = studio.history.folder / f"{record.run}.json"
+    seen, over = path.stat().st_mtime_ns, False
+
+    def look() -> News | None:
+        nonlocal seen, over
+        if over:
+            return None
+        over = state_now(studio.history.find(record.run)) != "running"
+        if (now := path.stat().st_mtime_ns) == seen and not over:
+            return []
+        seen = now
+        return [("more", None)]
+
+    return stream(request, look)
+
+
+ROUTES = [
+    Route("/studies/{name}", study),
+    Route("/studies/{name}/events", events),
+]

@@ -1,0 +1,317 @@
+"""Rows, studies and the Playground of `gotc studio`, in a real browser."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra `studio` is not installed")
+pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+
+from support.browser import Browser, browser, needs_browser
+from support.gotc import gotc, start
+from support.sight import cut_off, too_faint
+from support.studio import Running, studio
+
+Keep = Callable[[Browser, str], None]
+
+SAY = """
+simulate with "say_sim.py"
+
+prompt say(n: str) -> str:
+    "Say {{ n }}"
+
+scheme plain(n: str) -> str:
+    Generate() say(n)
+    GroundTruth() it == truth
+
+scheme voted(n: str) -> str:
+    Generate(k=3) say(n)
+    Vote()
+    GroundTruth() it == truth
+"""
+SAY_SIM = """
+def say(rng, n):
+    evil = "document.title='ran'"
+    return n if rng.random() < 0.6 else f"<script>{evil}</script><img src=x onerror={evil}>"
+"""
+WIDE = """
+simulate with "wide_sim.py"
+
+param tries = 2 in 1..10
+param spread = 5 in 1..5
+
+prompt wide(target: int, spread: int) -> int:
+    max_tokens 20
+    "Guess {{ target }}, not {{ spread }} off."
+
+score error(attempt: int, target: int) -> lower, best 0:
+    abs(attempt - target)
+
+scheme near(target: int) -> int:
+    Generate(k=tries) wide(target, spread)
+    Score() error(it, target)
+    KeepBestN(1)
+"""
+WIDE_SIM = """
+def wide(rng, target, spread):
+    return str(target + rng.randint(-4 * spread, 4 * spread))
+"""
+STUDY = """
+study near:
+    program "wide.got"
+    data "numbers.csv" (target = Target), train 6, test 8
+    minimize error(result, target), minimize cost
+    subject to calls <= 10
+    trials 50
+    sampler grid
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a comparison of 40 rows and a study that has not begun."""
+    made = tmp_path_factory.mktemp("data")
+    (made / "say.got").write_text(SAY)
+    (made / "say_sim.py").write_text(SAY_SIM)
+    (made / "n.csv").write_text("n,expected\n" + "".join(f"w{n},w{n}\n" for n in range(40)))
+    done = gotc("compare", "say.got", "--schemes", "plain,voted", "--data", "n.csv", cwd=made)
+    assert done.returncode == 0, done.stderr
+    (made / "wide.got").write_text(WIDE)
+    (made / "wide_sim.py").write_text(WIDE_SIM)
+    (made / "study.got").write_text(STUDY)
+    (made / "numbers.csv").write_text("Target\n" + "".join(f"{37 * n % 1000}\n" for n in range(1, 31)))
+    return made
+
+
+@pytest.fixture(scope="module")
+def running(folder: Path) -> Iterator[Running]:
+    with studio(folder, GOTC_ALLOW_PYTHON="1") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture
+def keep(request: pytest.FixtureRequest, tmp_path: Path) -> Keep:
+    """Keeps a screenshot under a name."""
+    where = Path(request.config.getoption("--screenshots") or tmp_path)
+    where.mkdir(parents=True, exist_ok=True)
+    return lambda window, name: window.screenshot(where / f"{name}.png")
+
+
+def named(folder: Path, kind: str) -> str:
+    """The latest record of a kind."""
+    runs = json.loads(gotc("runs", "--json", cwd=folder).stdout)["runs"]
+    return str(next(run["run"] for run in runs if run["kind"] == kind))
+
+
+def until(window: Browser, script: str, seconds: float = 20.0) -> None:
+    """Wait until a script gives something true."""
+    end = time.monotonic() + seconds
+    while not window.run(script):
+        assert time.monotonic() < end, (
+            f"never: {script}: {window.run('return document.body.innerText')[:2000]}"
+        )
+        time.sleep(0.05)
+
+
+@needs_browser
+def test_rows_are_filtered_to_where_schemes_differ_and_one_opens_as_a_graph(
+    folder: Path, running: Running, window: Browser, keep: Keep
+) -> None:
+    run = named(folder, "compare")
+    window.open(running.at(f"/rows/{run}"))
+    window.run("const one = document.getElementById('filter'); one.value = 'differ'; one.onchange()")
+    differ = window.run("return report.rows()")
+    rows = {row["row"]: row for row in map(json.loads, stored_rows(folder, run))}
+    assert differ == [n for n, row in rows.items() if len({one["result"] for one in row["runs"]}) > 1]
+    assert 0 < len(differ) < 40
+    window.run("report.select(arguments[0])", differ[0])
+    keep(window, "studio-rows")
+    assert window.run("return document.querySelectorAll('#panel img, #panel script').length") == 0
+    window.run("[...document.querySelectorAll('#panel button')].at(-1).click()")
+    until(window, "return location.pathname.startsWith('/runs/')")
+    until(window, "return document.readyState === 'complete'")
+    again = json.loads(gotc("show", "last", "--json", cwd=folder).stdout)
+    assert again["scheme"] == "voted" and again["inputs"] == rows[differ[0]]["inputs"]
+    assert again["spent"]["calls"] == 0  # from the cache
+    assert again["document"]["result"] == rows[differ[0]]["runs"][1]["result"]
+    assert window.run("return document.title") != "ran"
+    assert window.errors() == []
+
+
+def stored_rows(folder: Path, run: str) -> list[str]:
+    return (folder / ".gotc" / "runs" / f"{run}.rows.jsonl").read_text().splitlines()
+
+
+def study_of(folder: Path) -> subprocess.Popen[str]:
+    return start("tune", "study.got", "--model", "simulated", cwd=folder)
+
+
+@needs_browser
+def test_a_study_of_fifty_trials_is_watched_and_ends_with_its_front(
+    folder: Path, running: Running, window: Browser, tmp_path: Path, keep: Keep
+) -> None:
+    process = study_of(folder)
+    runs, record = folder / ".gotc" / "runs", None
+    end = time.monotonic() + 60
+    while record is None and time.monotonic() < end:
+        record = next((path for path in runs.glob("*.trials.jsonl")), None)
+        time.sleep(0.05)
+    assert record is not None, process.communicate()
+    run = record.name.partition(".")[0]
+    window.open(running.at(f"/studies/{run}"))
+    seen = window.run("return document.querySelector('.verdict b').innerText")
+    count = "return document.querySelectorAll('details tbody tr').length"
+    first = window.run(count)
+    assert process.wait(120) == 0, process.communicate()
+    until(window, "return document.querySelector('.verdict b').innerText !== 'running'")
+    document = json.loads((runs / f"{run}.json").read_text())["document"]
+    assert window.run(count) == document["trials"]
+    if seen == "running":
+        assert first < document["trials"]
+    assert document["planned"] == document["trials"] + document["rejected"] == 50
+    body = window.run("return document.body.innerText")
+    for words in ("Pareto front", "calls <= 10", "kept", "--pick knee", "the end of its range", "Importance"):
+        assert words.lower() in body.lower(), words
+    assert "Not drawn" not in body
+    assert window.run("return document.querySelectorAll('figure.front circle').length") >= 3
+    keep(window, "studio-study")
+    assert window.errors() == []
+    with browser(tmp_path, dark=True) as dark:
+        for width in (400, 1400):
+            dark.resize(width, 900)
+            dark.open(running.at(f"/studies/{run}"))
+            assert cut_off(dark) == []
+            assert too_faint(dark) == []
+            keep(dark, f"studio-study-{width}-dark")
+        assert dark.errors() == []
+
+
+@needs_browser
+def test_the_playground_diagnoses_while_one_types_shows_prompts_and_runs(
+    folder: Path, running: Running, window: Browser, keep: Keep
+) -> None:
+    window.open(running.at("/playground?program=say.got"))
+    until(window, "return document.getElementById('state').innerText.startsWith('no errors')")
+    end = "{ anchor: playground.editor.state.doc.length - 1 }"
+    window.run(f"playground.editor.focus(); playground.editor.dispatch({{ selection: {end} }})")
+    window.press("Enter", "Generate(k=1) shout(n")
+    until(window, "return document.getElementById('state').innerText.startsWith('2 errors')")
+    assert "shout" in window.run("return document.getElementById('problems').innerText")
+    assert window.run("return document.getElementById('run').disabled")
+    keep(window, "playground-error")
+    lines = "playground.editor.state.doc.lines - 1"
+    window.run(
+        f"const line = playground.editor.state.doc.line({lines});"
+        "playground.editor.dispatch({ changes: { from: line.from - 1, to: line.to } })"
+    )
+    until(window, "return document.getElementById('state').innerText.startsWith('no errors')")
+    # An edit that is not saved, and from here on the keyboard alone.
+    window.run(
+        "const at = playground.editor.state.doc.toString().indexOf('Say {{');"
+        "playground.editor.dispatch({ changes: { from: at, to: at + 3, insert: 'Please say' } })"
+    )
+    until(window, "return document.getElementById('state').innerText.includes('not saved')")
+    window.run(
+        "document.getElementById('scheme').value = 'voted'; document.getElementById('scheme').onchange()"
+    )
+    window.run("document.getElementById('table').value = 'n.csv'; document.getElementById('row').value = '5'")
+    window.run("document.getElementById('fill').focus()")
+    window.press("Enter")
+    until(window, "return document.getElementById('prompts').innerText.includes('Please say w5')")
+    window.run("document.getElementById('run').focus()")
+    window.press("Enter")
+    until(window, "return document.getElementById('result').innerText.includes('done')")
+    shown = window.run("return document.getElementById('result').innerText")
+    assert "simulated" in shown and "3 calls" in shown
+    keep(window, "playground")
+    last = json.loads(gotc("show", "last", "--json", cwd=folder).stdout)
+    assert (last["scheme"], last["inputs"]) == ("voted", {"n": "w5"})
+    assert last["settings"]["max_calls"] == 200 and last["settings"]["max_usd"] == 0.1
+    assert (folder / "say.got").read_text() == SAY  # what is typed is not saved
+    assert window.run("return document.title") != "ran"
+    assert window.errors() == []
+
+
+@needs_browser
+def test_pages_of_data_fit_a_phone_in_the_dark_and_load_nothing_from_elsewhere(
+    folder: Path, running: Running, tmp_path: Path, keep: Keep
+) -> None:
+    run = named(folder, "compare")
+    with browser(tmp_path, dark=True) as dark:
+        for width in (400, 1400):
+            dark.resize(width, 900)
+            for name, page in (("rows", f"/rows/{run}"), ("playground", "/playground?program=say.got")):
+                dark.open(running.at(page))
+                if name == "playground":
+                    until(dark, "return document.getElementById('state').innerText.startsWith('no errors')")
+                assert cut_off(dark) == [], (name, width)
+                assert too_faint(dark) == [], (name, width)
+                loaded = dark.run("return performance.getEntriesByType('resource').map((one) => one.name)")
+                assert loaded and all(one.startswith(f"{running.origin}/") for one in loaded)
+                keep(dark, f"studio-{name}-{width}-dark")
+        assert dark.errors() == []
+
+
+def test_paths_outside_of_the_folder_and_wrong_requests_are_refused(folder: Path, running: Running) -> None:
+    run = named(folder, "compare")
+    for path in (
+        "/rows/..%2f..%2fetc",
+        "/rows/last",
+        f"/studies/{run}",
+        "/rows/../../etc/passwd",
+        "/studies/%00",
+    ):
+        assert running.get(path).status in (400, 404), path
+    given = {
+        "program": "../../../etc/hostname",
+        "text": "",
+        "scheme": "s",
+        "inputs": {},
+        "data": "",
+        "row": 0,
+    }
+    for name in ("check", "prompts", "row"):
+        refused = running.post(f"/playground/{name}", given)
+        assert refused.status == 400 and "error" in refused.data
+        assert running.post(f"/playground/{name}", given, Origin="http://evil.example").status == 403
+    text = {"program": "say.got", "text": SAY}
+    outside = running.post("/playground/row", {**text, "scheme": "plain", "data": "../x.csv", "row": 0})
+    assert outside.status == 400 and "there is no file" in outside.data["error"]
+    order = {**text, "scheme": "plain", "inputs": {"n": "a"}, "model": "simulated", "limits": {}}
+    assert "needs a limit" in running.post("/playground/run", order).data["error"]
+    assert running.post("/playground/check", {"program": "say.got", "text": 7}).status == 400
+    assert running.post(f"/rows/{run}/graph", {"row": 0, "scheme": 9}).status == 400
+    broken = {"program": "say.got", "text": "prompt (", "scheme": "s", "inputs": {}}
+    assert running.post("/playground/prompts", broken).status == 400
+    assert running.get("/playground?program=../secret.got").status in (400, 404)
+
+
+def test_a_record_of_a_stranger_starts_nothing_outside_of_the_folder(folder: Path, running: Running) -> None:
+    run = named(folder, "compare")
+    path = folder / ".gotc" / "runs" / f"{run}.json"
+    before = path.read_text()
+    try:
+        for change in (
+            {"path": "/etc/hostname"},
+            {"cache": "postgresql://127.0.0.1:9/x"},
+            {"cache": "../elsewhere.sqlite"},
+            {"settings": {"data": "/etc/passwd"}},
+            {"settings": {"data": "n.csv", "base_url": "http://127.0.0.1:9/v1"}},
+        ):
+            path.write_text(json.dumps({**json.loads(before), **change}))
+            refused = running.post(f"/rows/{run}/graph", {"row": 0, "scheme": 0})
+            assert refused.status == 400, change
+    finally:
+        path.write_text(before)
