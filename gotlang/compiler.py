@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, final
 from msgspec import structs
 
 from gotlang.collecting import relaxed_gc
-from gotlang.diagnostics import Diagnostic, Label, Report, in_order
+from gotlang.diagnostics import Diagnostic, Fix, Label, Report, in_order
 from gotlang.errors import CompileError, GotError, UsageError
 from gotlang.linking.inline import inline
 from gotlang.linking.modules import link, without_unused
@@ -270,6 +270,8 @@ def _bare(span: Span) -> Span:
 def _as_written(found: Diagnostic, shown: Mapping[str, str]) -> Diagnostic:
     """A diagnostic with names as the program writes them."""
     found = _at_use(found)
+    if found.fix is not None and (found.fix.span.use is not None or in_package(found.fix.span.source)):
+        found = structs.replace(found, fix=None)  # in a text that is used here, and elsewhere
     if not shown:
         return found
     names = re.compile(rf"\b({'|'.join(map(re.escape, shown))})\b")
@@ -286,6 +288,7 @@ def _as_written(found: Diagnostic, shown: Mapping[str, str]) -> Diagnostic:
         labels=labels,
         notes=tuple(map(text, found.notes)),
         help=help,
+        fix=found.fix and Fix(found.fix.span, text(found.fix.text)),
     )
 
 

@@ -24,10 +24,19 @@ class Label(Struct, frozen=True):
 
 
 @final
+class Fix(Struct, frozen=True):
+    """An edit after which a diagnostic is gone: other text for a place, or none."""
+
+    span: Span
+    text: str = ""
+
+
+@final
 class Diagnostic(Struct, frozen=True):
     """One thing wrong with a program.
 
-    `at` is the short text under the carets; `notes` are facts (`its parameters: ...`), `help` what to try.
+    `at` is the short text under the carets; `notes` are facts (`its parameters: ...`), `help` what to try;
+    `fix` does it where that needs no thought.
     """
 
     code: str
@@ -38,6 +47,7 @@ class Diagnostic(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     help: str | None = None
     severity: Severity = "error"
+    fix: Fix | None = None
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -46,6 +56,24 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     found = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return found[0] if found else None
+
+
+def with_fixes(text: str, fixes: Iterable[Fix]) -> str:
+    """A text with these fixes made in it; of two that overlap only the first. A deletion takes the whole line
+    with it where nothing else is in it."""
+    done = len(text)
+    for fix in sorted(set(fixes), key=lambda fix: (-fix.span.end, -fix.span.start)):
+        start, end = fix.span.start, fix.span.end
+        if not fix.text:
+            margin, rest = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+            rest = len(text) - 1 if rest < 0 else rest
+            if not text[margin:start].strip() and not text[end:rest].partition("#")[0].strip():
+                start, end = margin, rest + 1
+                while margin == 0 and text.startswith("\n", end):
+                    end += 1
+        if end <= done:
+            text, done = text[:start] + fix.text + text[end:], start
+    return text
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -152,13 +180,23 @@ class Report:
         labels: tuple[Label, ...] = (),
         notes: tuple[str, ...] = (),
         help: str | None = None,
+        fix: Fix | None = None,
     ) -> None:
         """Add an error."""
-        self.diagnostics.append(Diagnostic(code, message, span, at, labels, notes, help))
+        self.diagnostics.append(Diagnostic(code, message, span, at, labels, notes, help, fix=fix))
 
-    def warning(self, code: str, message: str, span: Span, at: str = "", *, help: str | None = None) -> None:
+    def warning(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        at: str = "",
+        *,
+        help: str | None = None,
+        fix: Fix | None = None,
+    ) -> None:
         """Add a warning, which does not keep the program from running."""
-        self.diagnostics.append(Diagnostic(code, message, span, at, help=help, severity="warning"))
+        self.diagnostics.append(Diagnostic(code, message, span, at, help=help, severity="warning", fix=fix))
 
     def unknown(
         self,
@@ -172,6 +210,7 @@ class Report:
     ) -> None:
         """Add an error for an unknown name, with `help` or the nearest known one."""
         guess = nearest(name, known)
+        written = code != "GOT0208" and span.end - span.start == len(name)  # else it is the place of a value
         self.error(
             code,
             f"{what} `{name}` is not known",
@@ -179,4 +218,5 @@ class Report:
             f"no such {what.split()[-1]}",
             notes=(note,) if note else (),
             help=help or (f"did you mean `{guess}`?" if guess else None),
+            fix=Fix(span, guess) if guess and written and not help else None,
         )

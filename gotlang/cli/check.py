@@ -25,7 +25,7 @@ from gotlang.cli.output import (
 )
 from gotlang.cli.watch import watchable
 from gotlang.diagnostics import as_json as diagnostic_json
-from gotlang.diagnostics import render
+from gotlang.diagnostics import render, with_fixes
 from gotlang.errors import GotError, UsageError
 from gotlang.version import __version__
 from gotlang.writing import replace_file
@@ -53,14 +53,17 @@ _ANNOTATED = {
     "text for people, json for scripts, github for annotations in GitHub's CI, sarif for code scanning.",
     "text",
 )
+@opt.flag("--fix", "Change the files where a diagnostic says plainly how, before they are checked.")
 @watchable
-def check_command(files: tuple[str, ...], format: str) -> int:
+def check_command(files: tuple[str, ...], format: str, fix: bool) -> int:
     """Parse and check programs and their imports. A FILE of `-` is standard input.
 
     The exit code is 2 if a file has an error; warnings do not count.
     """
     if files.count("-") > 1:
         raise UsageError("duplicate `-`: standard input can be read only once")
+    for name in dict.fromkeys(files) if fix else ():
+        _fix(name)
     found = {name: _checked(name) for name in files}
     match format:
         case "json":
@@ -80,6 +83,30 @@ def _checked(name: str) -> Checked | UsageError:
         return checked(name)
     except UsageError as error:
         return error
+
+
+_MOST_ROUNDS = 10
+"""So often is a file checked again after fixes: one may show another mistake."""
+
+
+def _fix(name: str) -> None:
+    """Change a file where its diagnostics say how. Raises UsageError where it cannot be written."""
+    if name == "-" or name.endswith(".ir.json"):
+        raise UsageError(f"`{name}` cannot be changed by --fix", help="name a file that ends in .got")
+    made = 0
+    for _ in range(_MOST_ROUNDS):
+        result = _checked(name)
+        fixes = [d.fix for d in getattr(result, "diagnostics", ()) if d.fix and d.fix.span.source == name]
+        if not fixes:
+            break
+        text = with_fixes(source(name).text, fixes)
+        try:
+            replace_file(Path(name), text.encode("utf-8"))
+        except OSError as error:
+            raise UsageError(f"cannot write {name}: {error.strerror}") from None
+        made += len(set(fixes))
+    if made:
+        complain(f"{name}: fixed {count(made, 'problem')}")
 
 
 def _ok(found: Found) -> bool:

@@ -7,13 +7,13 @@ other file has (`merge__tries`), and each file's words for them are replaced by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import final
+from typing import Any, final
 
 from msgspec.structs import replace
 
-from gotlang.diagnostics import Label, Report, nearest
+from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.linking.texts import with_partials
 from gotlang.operations.search import strategy_words
 from gotlang.packages import in_package
@@ -116,7 +116,8 @@ class _Linker:
             for what, name in places:
                 if id(what) not in self.used and id(node) in self.imported:
                     message = f"import `{name.text}` is never used"
-                    self.report.warning("GOT0744", message, name.span, help="delete it, or use it")
+                    fix = Fix(node.span) if len(places) == 1 else Fix(_listed(places, name))
+                    self.report.warning("GOT0744", message, name.span, help="delete it, or use it", fix=fix)
         return found
 
     # ---------------------------------------------------------------- which files, which names
@@ -245,7 +246,8 @@ class _Linker:
             return
         guess = nearest(name, known)
         help = f"did you mean `{guess}`?" if guess else f"it has: {', '.join(sorted(known)) or 'nothing'}"
-        self.report.error("GOT0741", f"`{file}` has no `{name}`", span, help=help)
+        fix = Fix(span, guess) if guess and span.end - span.start == len(name) else None
+        self.report.error("GOT0741", f"`{file}` has no `{name}`", span, help=help, fix=fix)
 
     def _renamed(self, module: n.Module) -> n.Module:
         file = module.span.source
@@ -359,3 +361,12 @@ class _Linker:
             found.append(step)
             step = before[step]
         return found[::-1]
+
+
+def _listed(places: Sequence[tuple[Any, e.Identifier]], name: e.Identifier) -> Span:
+    """The place of one of several imported names with the comma beside it."""
+    spans: list[Span] = [what.span for what, _ in places]
+    at = next(i for i, (_, each) in enumerate(places) if each is name)
+    if at + 1 < len(spans):
+        return replace(spans[at], end=spans[at + 1].start)
+    return replace(spans[at], start=spans[at - 1].end)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gotlang.diagnostics import Report, nearest
+from gotlang.diagnostics import Fix, Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.scope import THOUGHT_FUNCTIONS, Narrowed, PoolType, Scope, Variable
 from gotlang.semantics import narrowing
@@ -18,6 +18,7 @@ from gotlang.semantics.mismatch import code_and_help, in_words, of_elements, of_
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
+from gotlang.syntax.build_expressions import without_parentheses
 from gotlang.syntax.format import format_expression
 from gotlang.types import (
     ANY,
@@ -510,8 +511,7 @@ class ExpressionChecker:
                 self.mismatch(value, RecordType(()), found, "only the fields of a record can be taken over")
         if declared is None:
             if name in OPERATIONS:
-                help = f"write `{name}()`: parentheses are required, even without settings"
-                self._error("GOT0010", f"missing parentheses after `{name}`", span, help=help)
+                self.report.diagnostics.append(without_parentheses(name, span))
             elif name in self.symbols.types:
                 message = f"`{name}` is a type, and no case of one"
                 self._error("GOT0219", message, span, help="write its value, for a record `{field: value}`")
@@ -588,16 +588,16 @@ class ExpressionChecker:
         scope: Scope,
     ) -> None:
         assert argument.name is not None
-        name = argument.name.text
-        given = {a.name.text for a in call.arguments if a.name is not None}
+        name, given = argument.name.text, {a.name.text for a in call.arguments if a.name is not None}
         free = [parameter for parameter in wanted if parameter not in given]
         found = self.infer(argument.value, scope)
         guess = nearest(name, free) or (free[0] if len(free) == 1 else None)
         guess = guess or next((p for p in free if accepts(wanted[p], found)), None)
         value = argument.value.name if isinstance(argument.value, e.Reference) else "..."
         help = f"did you mean `{guess}={value}`?" if guess else None
+        fix = Fix(argument.name.span, guess) if guess else None
         message, at = f"{called} has no parameter `{name}`", f"not a parameter of `{call.function.text}`"
-        self._error("GOT0203", message, argument.name.span, at, notes=notes, help=help)
+        self._error("GOT0203", message, argument.name.span, at, notes=notes, help=help, fix=fix)
 
     def _call(self, node: e.Call, scope: Scope) -> Type:
         name, symbols = node.function.text, self.symbols

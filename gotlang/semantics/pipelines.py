@@ -11,7 +11,7 @@ from functools import reduce
 from itertools import count
 from typing import final
 
-from gotlang.diagnostics import Label, Report, nearest
+from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.operations.foreach import element_of_done
 from gotlang.operations.names import free_names
@@ -672,7 +672,8 @@ class PipelineChecker:
                 guess = nearest(name, syntax.settings)
                 help = f"did you mean `{guess}`?" if guess else None
                 message = f"`{operation}` has no setting `{name}`"
-                self.report.error("GOT0311", message, argument.span, notes=(takes,), help=help)
+                fix = Fix(argument.name.span, guess) if guess and argument.name is not None else None
+                self.report.error("GOT0311", message, argument.span, notes=(takes,), help=help, fix=fix)
                 continue
             if name in seen:
                 self.report.error("GOT0311", f"duplicate setting `{name}`", argument.span)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from gotlang.answers.forms import Json
-from gotlang.diagnostics import Label, Report, nearest
+from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.errors import TemplateError
 from gotlang.operations.checks import MOST
 from gotlang.operations.names import free_names
@@ -209,6 +209,7 @@ def _template(text: e.Constant, signature: Signature, report: Report, source: So
             _place(text, template.names[name], source),
             notes=(f"parameters: {signature.takes()}",) if not signature.lost else (),
             help=f"did you mean `{guess}`?" if guess else f"add `{name}` to its parameters",
+            fix=Fix(_place(text, template.names[name], source), guess) if guess else None,
         )
     for problem in template.problems(known):
         report.error("GOT0407", problem.message, _place(text, problem.place, source), help=problem.help)

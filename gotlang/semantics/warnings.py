@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from gotlang.diagnostics import Report
+from gotlang.diagnostics import Fix, Report
 from gotlang.semantics.returns import inner_suites
 from gotlang.semantics.skips import may_skip
 from gotlang.semantics.symbols import Symbols
@@ -29,7 +29,7 @@ def warn_unused(module: n.Module, symbols: Symbols, report: Report) -> None:
         if isinstance(d, n.Param | n.Score | n.Prompt) and d.name.text not in symbols.used:
             code, kind = kinds[type(d)]
             message = f"{kind} `{d.name.text}` is never used"
-            report.warning(code, message, d.name.span, help="delete it, or use it")
+            report.warning(code, message, d.name.span, help="delete it, or use it", fix=Fix(d.span))
 
 
 def warn_unused_thoughts(suite: n.Suite, report: Report, until: e.Expression | None = None) -> None:
@@ -43,7 +43,8 @@ def warn_unused_thoughts(suite: n.Suite, report: Report, until: e.Expression | N
         if isinstance(statement, n.Bind):
             if statement is not last and statement.name.text not in names:
                 message, help = f"`{statement.name.text}` is never used", "use it, or delete the line"
-                report.warning("GOT0506", message, statement.name.span, help=help)
+                fix = Fix(statement.span)
+                report.warning("GOT0506", message, statement.name.span, help=help, fix=fix)
         elif not (
             taken
             or may_skip(statement)

@@ -12,10 +12,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from gotlang.answers.forms import After, Json, Lines, Tag
+from gotlang.diagnostics import Fix
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.build_expressions import every, listed, present
+from gotlang.syntax.build_expressions import every, listed, present, without_parentheses
 from gotlang.syntax.choices import Choices
 from gotlang.syntax.recovery import HEADS
 from gotlang.syntax.typos import misspelt, why_no_label
@@ -116,7 +117,8 @@ class TreeBuilder(Choices):
             return None, None, tuple(found)
         for turn in texts["user"]:
             place = Span(turn.span.source, turn.span.start, turn.span.start + len("user"))
-            self._problem("GOT0013", "unnecessary `user`", place, 'the text stands alone: `"..."`')
+            help, fix = 'the text stands alone: `"..."`', Fix(replace(place, end=turn.text.span.start))
+            self._problem("GOT0013", "unnecessary `user`", place, help, fix)
         for again in (*texts["system"][1:], *[*texts[""], *texts["user"]][1:]):
             what = "prompt text" if again.role != "system" else "`system`"
             help = 'keep one of them; in a prompt with turns each text has a role, as in `user "..."`'
@@ -428,8 +430,7 @@ class TreeBuilder(Choices):
             settings = settings or None
         elif settings is None:
             self._no_constant(name)
-            help = f"write `{name.text}()`: parentheses are required, even without settings"
-            self._problem("GOT0010", f"missing parentheses after `{name.text}`", name.span, help)
+            self.problems.append(without_parentheses(name.text, name.span))
         return n.Step(span, name, settings, operands or (), again)
 
     def operation(self, _span, *parts):

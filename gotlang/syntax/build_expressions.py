@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gotlang.diagnostics import Diagnostic
+from gotlang.diagnostics import Diagnostic, Fix
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.span import Fragment, Span
 from gotlang.syntax import expressions as e
@@ -81,8 +81,10 @@ class ExpressionBuilder:
         """The place of a block: up to its last part, without the line end that closes it."""
         return Span(span.source, span.start, max((part.span.end for part in parts), default=span.end))
 
-    def _problem(self, code: str, message: str, span: Span, help: str | None = None) -> None:
-        self.problems.append(Diagnostic(code, message, span, help=help))
+    def _problem(
+        self, code: str, message: str, span: Span, help: str | None = None, fix: Fix | None = None
+    ) -> None:
+        self.problems.append(Diagnostic(code, message, span, help=help, fix=fix))
 
     def _arguments(self, children) -> tuple[e.Argument, ...]:
         found = tuple(
@@ -205,3 +207,10 @@ class ExpressionBuilder:
 def _is_it(argument: e.Argument) -> bool:
     value = argument.value
     return argument.name is None and isinstance(value, e.Reference) and value.name == "it"
+
+
+def without_parentheses(name: str, span: Span) -> Diagnostic:
+    """The error for an operation without its parentheses."""
+    help = f"write `{name}()`: parentheses are required, even without settings"
+    fix = Fix(span, f"{name}()")
+    return Diagnostic("GOT0010", f"missing parentheses after `{name}`", span, help=help, fix=fix)

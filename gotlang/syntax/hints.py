@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from gotlang.diagnostics import Diagnostic
+from msgspec.structs import replace
+
+from gotlang.diagnostics import Diagnostic, Fix
 from gotlang.span import Fragment
 from gotlang.syntax.grammar import parser
 from gotlang.syntax.recovery import end_of_code, misspelt_match
@@ -134,7 +136,8 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, int
         return problem("GOT0003", "unexpected indentation", end, end_of_code(text, end), "", help), start
     if (word := misspelt_match(text, start)) is not None:
         help = "did you mean `match`?"
-        return problem("GOT0012", f"unexpected `{word[0]}`", *word.span(), "", help), word.start()
+        found = problem("GOT0012", f"unexpected `{word[0]}`", *word.span(), "", help)
+        return replace(found, fix=Fix(found.span, "match")), word.start()
     if terminal == "$END":
         start = max(0, len(text) - 1)
     if terminal in {"$END", "_NL", "_DEDENT"}:
@@ -144,7 +147,25 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, int
         wanted -= {"OPERATION"}  # a `Repeat(k)`, which is hardly meant
     at = f"expected {expected(wanted, known)}"
     hint = _hint(terminal, met, wanted, text, start, known)
-    return problem("GOT0001", _unexpected(terminal, met), start, end, at, hint), start
+    found = problem("GOT0001", _unexpected(terminal, met), start, end, at, hint)
+    fix = _fix(hint or "", terminal, met, text, start)
+    return replace(found, fix=fix and Fix(fragment.span(*fix[:2]), fix[2])), start
+
+
+def _fix(hint: str, terminal: str, met: str, text: str, at: int) -> tuple[int, int, str] | None:
+    """The edit that a hint asks for, as offsets and another text; None where that needs thought."""
+    if hint.startswith("the first line of a block ends with") and terminal == "_NL":
+        return at, at, ":"
+    told = re.fullmatch(r"(?:write|did you mean) `(\S+)`\??", hint)
+    if told is None:
+        return None
+    if met in CAPITAL or met in _SIGNS:
+        return at, at + len(met), told[1]
+    margin = text.rfind("\n", 0, at) + 1
+    first = re.compile(r" *(?:[a-z]\w* = )?([a-z]\w*)").match(text, margin)
+    near = [(at, met), *([(first.start(1), first[1])] if first is not None else [])]
+    start, word = max(near, key=lambda one: SequenceMatcher(None, one[1], told[1]).ratio())
+    return start, start + len(word), told[1]
 
 
 @cache

@@ -35,3 +35,23 @@ def test_a_client_completes_a_line_that_is_being_typed(tmp_path: Path) -> None:
             assert help.signatures[0].label.startswith("Generate(k, ")
 
     asyncio.run(life())
+
+
+def test_a_client_fixes_what_a_diagnostic_reports(tmp_path: Path) -> None:
+    async def life() -> None:
+        async with editor(tmp_path) as made:
+            made.open("a.got", f"{PROGRAM}    Generate() anser(question)\n")
+            (found,) = await made.codes("a.got", "GOT0103")
+            context = types.CodeActionContext([found])
+            actions = await made.text_document_code_action_async(
+                types.CodeActionParams(made.identifier("a.got"), found.range, context)
+            )
+            (action,) = actions or ()
+            assert isinstance(action, types.CodeAction)
+            assert (action.title, action.is_preferred) == ("Write `answer`", True)
+            assert action.edit is not None and action.edit.changes is not None
+            (edit,) = action.edit.changes[made.uri("a.got")]
+            made.edit("a.got", types.TextDocumentContentChangePartial(edit.range, edit.new_text))
+            await made.codes("a.got")
+
+    asyncio.run(life())

@@ -1,0 +1,53 @@
+"""Code actions that fix diagnostics, code lenses that run and explain, and inlay hints of prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lsprotocol import types
+
+from gotlang.editing.documents import Document
+from gotlang.editing.fixes import Correction, corrections
+from gotlang.lsp.server import Server
+from gotlang.span import Span
+
+
+def register(server: Server) -> None:
+    """Answer requests for what can be done."""
+    kinds = [types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll]
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))
+    def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+        uri = params.text_document.uri
+        document = server.document(uri)
+        if document is None:
+            return []
+        start, end = (server.offset(document, at) for at in (params.range.start, params.range.end))
+        return [_action(server, document, uri, found) for found in corrections(document, start, end)]
+
+
+def _action(server: Server, document: Document, uri: str, found: Correction) -> types.CodeAction:
+    one = len(found.found) == 1
+    edits = [
+        types.TextEdit(server.range(document.source, span), text)
+        for span, text in _changes(document, found.text)
+    ]
+    return types.CodeAction(
+        found.title,
+        types.CodeActionKind.QuickFix if one else types.CodeActionKind.SourceFixAll,
+        is_preferred=one or None,
+        edit=types.WorkspaceEdit(changes={uri: edits}),
+    )
+
+
+def _changes(document: Document, text: str) -> Iterator[tuple[Span, str]]:
+    """The lines of a text that another one has instead."""
+    from difflib import SequenceMatcher
+
+    old, new = document.source.text.splitlines(keepends=True), text.splitlines(keepends=True)
+    starts = [0]
+    for line in old:
+        starts.append(starts[-1] + len(line))
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield Span(document.source.name, starts[a], starts[b]), "".join(new[c:d])
