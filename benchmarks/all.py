@@ -30,6 +30,7 @@ NAMES = (
     "cache",
     "checking",
     "compiling",
+    "editing",
     "scale",
 )
 PEERS = ("langgraph", "graph-of-thoughts", "framework-of-thoughts")

@@ -11,7 +11,9 @@ import pytest
 from gotlang.editing.completion import completions
 from gotlang.editing.documents import Document, analyzed
 from gotlang.editing.hover import hover, signature_help
+from gotlang.editing.lenses import lenses_of
 from gotlang.editing.outline import outline
+from gotlang.editing.prices import price_hints
 from gotlang.syntax import nodes as n
 from tests.cuts import cut
 from tests.fuzz import ROOT
@@ -161,6 +163,39 @@ def test_signatures(folder: Path, line: str, label: str, active: int) -> None:
     assert found is not None
     assert found.label.startswith(label)
     assert found.active == active
+
+
+def test_prices_are_those_of_explain(folder: Path) -> None:
+    text = PROGRAM.replace(
+        "    Score()", "    if len(numbers) > 2:\n        Improve(k=2) sort(it)\n    Score()"
+    )
+    document = analyzed(str(folder / "a.got"), text, {})
+    found = {
+        document.source.line(document.source.position(h.offset)[0]).strip(): h for h in price_hints(document)
+    }
+    assert found["Generate(k=tries) sort(numbers)"].text.startswith("5 calls · 1 hop · ")
+    assert found["Generate(k=tries) sort(numbers)"].detail.startswith("calls = tries;")
+    assert found["Improve(k=2) sort(it)"].text.startswith("10 calls · 2 hops")
+    whole = found["scheme sorts(numbers: list[int]) -> list[int]:"]
+    assert whole.text.startswith("10 to 20 calls · 1 to 2 hops · ")
+    assert "Score() wrong(it, numbers)" not in found
+    assert price_hints(analyzed(str(folder / "a.got"), text.replace("> 2", "> two"), {})) == ()
+
+
+def test_what_is_not_known_is_said_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PROGRAM.replace("    Score()", "    repeat len(numbers):\n        Improve() sort(it)\n    Score()")
+    found = {hint.text for hint in price_hints(analyzed(str(folder / "a.got"), text, {}))}
+    assert any("calls unknown" in each or "at least" in each for each in found), found
+    (folder / "gotc.toml").write_text('model = "openai:unheard-of"\n')
+    monkeypatch.chdir(folder)
+    found = {hint.text for hint in price_hints(analyzed(str(folder / "a.got"), PROGRAM, {}))}
+    assert all(each.endswith("price unknown") for each in found) and found, found
+
+
+def test_lenses_run_and_explain_schemes(folder: Path) -> None:
+    document = analyzed(str(folder / "a.got"), PROGRAM, {})
+    found = [(lens.title.split(":")[0], lens.command, lens.scheme) for lens in lenses_of(document)]
+    assert found == [("run", "got.run", "sorts"), ("explain", "got.explain", "sorts")]
 
 
 @pytest.mark.parametrize("share", range(2))

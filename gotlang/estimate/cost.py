@@ -15,6 +15,7 @@ from gotlang.amounts import UNWRITTEN, ZERO, Amount, Atom, Polynomial
 from gotlang.estimate.estimator import Estimator, TokenCounter
 from gotlang.flows import Bill, Flow, FlowScope, Guess
 from gotlang.ir import program as ir
+from gotlang.span import Span
 from gotlang.types import FLOAT, ListType, Type, accepts
 
 _DIGITS = 12
@@ -175,6 +176,41 @@ def costs_of(
             (each, _range(one.usd) if one.usd is not None else None) for each, one in estimator.invoked
         ]
     return _costs(flow, bill), [bill.calls, flow.hops]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """What one execution of a step costs, `calls` and dollars (None: no known price), and the model calls in
+    a row up to its end; of the scheme as a whole where `whole`. `span` is its place in the program."""
+
+    span: Span
+    calls: CostRange
+    usd: CostRange | None
+    hops: CostRange
+    whole: bool = False
+
+
+def costs_of_steps(program: ir.Program, scheme: ir.Scheme, counter: TokenCounter) -> Iterator[StepCost]:
+    """What a scheme and each of its steps cost, with the defaults of the params, without inputs and without
+    early stopping; a step that is looked at several times, as in rounds of a loop, as at first."""
+    first: dict[tuple[int, int], StepCost] = {}
+
+    def told(step: ir.Step, flow: Flow, bill: Bill) -> None:
+        usd = _range(bill.usd) if bill.usd is not None else None
+        cost = StepCost(step.span, _range(bill.calls), usd, _range(flow.hops))
+        if step.span.use is None:
+            first.setdefault((step.span.start, step.span.end), cost)
+
+    estimator = Estimator(program, counter, told=told)
+    root = FlowScope(None, {}, ZERO)
+    for param in program.params:
+        root.names[param.name] = _param(param, param.default, estimator)
+    scope = root.inside({name: _input(name, type_, None, estimator) for name, type_ in scheme.parameters})
+    flow, bill = estimator.declared_scheme(scheme, scope)
+    usd = _range(bill.usd) if bill.usd is not None else None
+    yield StepCost(scheme.span, _range(bill.calls), usd, _range(flow.hops), whole=True)
+    yield from first.values()
 
 
 def _param(param: ir.Param, value: Any, estimator: Estimator) -> Guess:

@@ -9,7 +9,7 @@ failures are not foreseen.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, final
 
@@ -76,7 +76,8 @@ class TokenCounter(Protocol):
 @final
 class Estimator:
     """Estimates the steps of a program (`gotlang.operations.stages.Estimating`). `early` counts on early
-    stopping: in rounds of `wave` calls at first, or with `at_once` before the first call or not at all."""
+    stopping: in rounds of `wave` calls at first, or with `at_once` before the first call or not at all.
+    `told` is called for each step, each time that its block is looked at."""
 
     def __init__(
         self,
@@ -86,8 +87,10 @@ class Estimator:
         early: bool = False,
         at_once: bool = False,
         wave: int | None = None,
+        told: Callable[[ir.Step, Flow, Bill], None] | None = None,
     ) -> None:
         self.program = program
+        self.told = told
         self.counter = counter
         self.early = early
         self.at_once = at_once
@@ -365,6 +368,8 @@ class Estimator:
             found, cost = record_of(step).estimate(step, scope, self)
             scope.names[step.result] = found
             bill = bill + cost
+            if self.told is not None:
+                self.told(step, found, cost)
         found = scope.flow(region.result)
         for guard in guards(region):
             decides = scope.flow(guard.result)

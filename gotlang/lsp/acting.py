@@ -8,6 +8,8 @@ from lsprotocol import types
 
 from gotlang.editing.documents import Document
 from gotlang.editing.fixes import Correction, corrections
+from gotlang.editing.lenses import lenses_of
+from gotlang.editing.prices import price_hints
 from gotlang.lsp.server import Server
 from gotlang.span import Span
 
@@ -24,6 +26,37 @@ def register(server: Server) -> None:
             return []
         start, end = (server.offset(document, at) for at in (params.range.start, params.range.end))
         return [_action(server, document, uri, found) for found in corrections(document, start, end)]
+
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    def hints(params: types.InlayHintParams) -> list[types.InlayHint]:
+        document = server.document(params.text_document.uri)
+        if document is None:
+            return []
+        start, end = (server.offset(document, at) for at in (params.range.start, params.range.end))
+        return [
+            types.InlayHint(
+                server.position(document.source, found.offset),
+                found.text,
+                tooltip=found.detail,
+                padding_left=True,
+            )
+            for found in price_hints(document)
+            if start <= found.offset <= end
+        ]
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
+        uri = params.text_document.uri
+        document = server.document(uri)
+        if document is None:
+            return []
+        return [
+            types.CodeLens(
+                server.range(document.source, found.span),
+                types.Command(found.title, found.command, arguments=[uri, found.scheme]),
+            )
+            for found in lenses_of(document)
+        ]
 
 
 def _action(server: Server, document: Document, uri: str, found: Correction) -> types.CodeAction:

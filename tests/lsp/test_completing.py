@@ -55,3 +55,21 @@ def test_a_client_fixes_what_a_diagnostic_reports(tmp_path: Path) -> None:
             await made.codes("a.got")
 
     asyncio.run(life())
+
+
+def test_a_client_sees_prices_and_commands(tmp_path: Path) -> None:
+    async def life() -> None:
+        async with editor(tmp_path) as made:
+            made.open("a.got", f"{PROGRAM}    Generate(k=3) answer(question)\n    Vote()\n")
+            await made.codes("a.got")
+            document = made.identifier("a.got")
+            whole = types.Range(types.Position(0, 0), types.Position(9, 0))
+            hints = await made.text_document_inlay_hint_async(types.InlayHintParams(document, whole))
+            found = [(hint.position.line, str(hint.label).split(" · ")[:2]) for hint in hints or ()]
+            assert found == [(3, ["3 calls", "1 hop"]), (4, ["3 calls", "1 hop"])]
+            lenses = await made.text_document_code_lens_async(types.CodeLensParams(document))
+            commands = [lens.command for lens in lenses or () if lens.command is not None]
+            assert [command.command for command in commands] == ["got.run", "got.explain"]
+            assert [*(commands[0].arguments or ())] == [made.uri("a.got"), "io"]
+
+    asyncio.run(life())

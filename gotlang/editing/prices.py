@@ -1,0 +1,116 @@
+"""What each step of a program costs, while it is written: from the estimator of `gotc explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import final
+
+from gotlang.collecting import relaxed_gc
+from gotlang.compiler import Compiled
+from gotlang.editing.documents import Document
+from gotlang.errors import GotError
+from gotlang.estimate.cost import CostRange, StepCost, costs_of_steps
+from gotlang.ir.program import Program, Scheme
+from gotlang.syntax import nodes as n
+from gotlang.syntax.walk import walk
+
+_LOOPS = n.Foreach | n.Reduce | n.RepeatBlock | n.Repeated | n.Search
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PriceHint:
+    """A price at the end of a line, by the offset there; `detail` says how it depends on the params."""
+
+    offset: int
+    text: str
+    detail: str
+
+
+@lru_cache(64)
+@relaxed_gc()
+def price_hints(document: Document) -> tuple[PriceHint, ...]:
+    """The calls, hops and dollars of each step and scheme of a program's own file that asks a model, without
+    a cache and without early stopping; none where the program has errors. What is not known is said so."""
+    if not isinstance(document.compilation, Compiled):
+        return ()
+    try:
+        program = document.compilation.program(0)
+        return tuple(sorted(_hints(document, program), key=lambda hint: hint.offset))
+    except GotError:
+        return ()  # a constant without a value, which is told where it is run
+
+
+def _hints(document: Document, program: Program) -> Iterator[PriceHint]:
+    from gotlang.models.base import ModelOptions
+    from gotlang.options import Options
+    from gotlang.runtime.estimating import Sizes
+    from gotlang.runtime.python import simulated_models
+
+    options = Options()
+    simulated = options.simulated
+    models = simulated_models(program) if simulated else {}
+    given = ModelOptions(base_url=options.base_url, prices=options.prices, simulated=models)
+    sizes = Sizes(options.chosen_model, given)
+    source = document.source
+    for declared in document.module.declarations:
+        scheme = _scheme(program, declared)
+        if scheme is None:
+            continue
+        loops = [part.span for part in walk(declared) if isinstance(part, _LOOPS)]
+        statements = [part.span.start for part in walk(declared) if isinstance(part, n.Step | n.Evaluate)]
+        inside, own = declared.span, set[int]()
+        for cost in costs_of_steps(program, scheme, sizes):
+            span = cost.span
+            if span.source != source.name or span.use or not inside.start <= span.start < inside.end:
+                continue
+            head = any(span.start < start < span.end for start in statements)
+            line = source.position(span.start if head else max(span.start, span.end - 1))[0]
+            if line in own or (cost.calls.high == 0):
+                continue
+            own.add(line)
+            each = any(loop.start < span.start and span.end <= loop.end for loop in loops)
+            yield PriceHint(_end_of_code(document, line), _text(cost, each, simulated), _detail(cost))
+
+
+def _scheme(program: Program, declared: n.Declaration) -> Scheme | None:
+    """The scheme of a declaration; None for any other, and for one that is made anew where it is used."""
+    if not isinstance(declared, n.Scheme):
+        return None
+    return next((scheme for scheme in program.schemes if scheme.name == declared.name.text), None)
+
+
+def _end_of_code(document: Document, line: int) -> int:
+    source = document.source
+    return source.offset(line) + len(source.line(line).rstrip())
+
+
+def _text(cost: StepCost, each: bool, simulated: bool) -> str:
+    """`10 calls each · 2 hops · $0.0012`."""
+    calls = _counted(cost.calls, "call") + (" each" if each else "")
+    usd = _range(cost.usd, "${:.4f}") if cost.usd is not None else ""
+    price = f"{usd}{' simulated' if simulated else ''}" if usd else "price unknown"
+    return f"{calls} · {_counted(cost.hops, 'hop')} · {price}"
+
+
+def _counted(found: CostRange, noun: str) -> str:
+    shown = _range(found, "{:,.0f}")
+    return f"{shown} {noun}{'' if found.high == found.low == 1 else 's'}" if shown else f"{noun}s unknown"
+
+
+def _range(found: CostRange, form: str) -> str:
+    """A range in words; empty where nothing is known."""
+    if found.high is None:
+        return f"at least {form.format(found.low)}" if found.low else ""
+    if found.low == found.high:
+        return form.format(found.low)
+    return f"{form.format(found.low)} to {form.format(found.high)}"
+
+
+def _detail(cost: StepCost) -> str:
+    """How the calls depend on the params, and what the numbers are."""
+    formula = cost.calls.formula or cost.calls.formula_high
+    of = f"calls {'=' if cost.calls.formula else '<='} {formula}; " if formula else ""
+    return f"{of}hops: model calls in a row up to here; all samples, with an empty cache"
