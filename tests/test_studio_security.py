@@ -132,6 +132,7 @@ OUTSIDE = (
         "/assets/{}",
         "/runs/{}",
         "/runs/{}/details",
+        "/runs/{}/graph",
         "/runs/{}/events",
         "/program?file={}",
         "/comparison?a={0}&b={0}",

@@ -91,6 +91,15 @@ class Browser:
         """Press keys where the focus is: names of KEYS, or the characters of texts."""
         self.keys("".join(KEYS.get(key, key) for key in keys))
 
+    def processor_s(self) -> float:
+        """The processor time that the page's main thread has used since the first call, in seconds."""
+        for command, given in (
+            ("Performance.enable", {"timeDomain": "threadTicks"}),
+            ("Performance.getMetrics", {}),
+        ):
+            found = _post(f"{self._base}/goog/cdp/execute", {"cmd": command, "params": given})
+        return float(next(one["value"] for one in found["metrics"] if one["name"] == "TaskDuration"))
+
     def errors(self) -> list[str]:
         """What stands in the console as an error or a warning since the last time."""
         entries = _post(f"{self._base}/se/log", {"type": "browser"})

@@ -50,7 +50,7 @@ function draw() {
   const out = (b) => b.x > seen.right || b.y > seen.bottom || b.x + b.w < seen.left || b.y + b.h < seen.top;
   for (const group of view.groups.values()) {
     const box = view.boxes.get(group.key);
-    if (box && !view.folded.has(group.key) && !out(box)) drawOpen(box, scale);
+    if (box && box.h * scale > 4 && !view.folded.has(group.key) && !out(box)) drawOpen(box, scale);
   }
   if (view.name === "time line") {
     drawAxis(view, seen, scale, ratio);
@@ -61,15 +61,43 @@ function draw() {
     const box = view.boxes.get(group.key);
     if (box && !view.folded.has(group.key) && !out(box)) drawName(group, box);
   }
+  // Far away there are thousands: boxes without anything special are filled by color, all others after them.
+  const far = scale < FAR, flat = new Map(), special = [];
   for (const [key, box] of view.boxes) {
     if (out(box)) continue;
-    paper.globalAlpha = faint(key) ? 0.38 : 1;
-    if (view.name === "time line") drawBar(view, view.nodes.get(key), box, scale);
-    else if (key[0] === "n") drawNode(view, view.nodes.get(key), box, scale);
-    else if (view.folded.has(key)) drawFolded(view, view.groups.get(key), box, scale);
+    if (far && plain(view, key)) {
+      const color = colorOf(view, key);
+      if (!flat.has(color)) flat.set(color, []);
+      flat.get(color).push(box);
+      continue;
+    }
+    if (key[0] === "g" && !view.folded.has(key)) continue;
+    if (far) { special.push([key, box]); continue; }
+    drawItem(view, key, box, scale);
   }
+  paper.globalAlpha = 0.7;
+  for (const [color, boxes] of flat) {
+    paper.fillStyle = color;
+    for (const box of boxes) paper.fillRect(box.x, box.y, box.w, box.h);
+  }
+  for (const [key, box] of special) drawItem(view, key, box, scale);
   paper.globalAlpha = 1;
   if (scale < 0.5) drawFound(view, out, scale);
+}
+
+const FAR = 0.28;
+
+// Whether a box far away needs nothing but its color.
+function plain(view, key) {
+  if (key === chosen.item || chosen.matches.has(key) || view.critical.has(key) || faint(key)) return false;
+  return key[0] === "n" ? !["failed", "running"].includes(view.nodes.get(key).state) : false;
+}
+
+function drawItem(view, key, box, scale) {
+  paper.globalAlpha = faint(key) ? 0.38 : 1;
+  if (view.name === "time line") drawBar(view, view.nodes.get(key), box, scale);
+  else if (key[0] === "n") drawNode(view, view.nodes.get(key), box, scale);
+  else if (view.folded.has(key)) drawFolded(view, view.groups.get(key), box, scale);
 }
 
 // Thoughts that neither the result nor the selection was made from.
@@ -103,14 +131,19 @@ function drawName(group, box) {
 
 function drawLines(view, seen, scale) {
   const path = new Path2D(), strong = new Path2D(), way = new Path2D();
-  for (const [key, [a, b]] of view.lines) {
+  const far = scale < FAR, long = far ? 6 / scale : 0; // far away only what is long enough to be seen
+  for (const [a, b, from, to] of view.lines.values()) {
     const x1 = a.x + a.w / 2, y1 = a.y + a.h, x2 = b.x + b.w / 2, y2 = b.y;
     const bend = Math.max(14, Math.abs(y2 - y1) * 0.45);
     if (Math.max(x1, x2) < seen.left || Math.min(x1, x2) > seen.right || Math.max(y1, y2) + bend < seen.top || Math.min(y1, y2) - bend > seen.bottom) continue;
-    const [from, to] = key.split(">");
     const near = chosen.item !== null && (from === chosen.item || to === chosen.item);
     const target = near ? strong : chosen.origins.has(from) && chosen.origins.has(to) ? way : path;
-    target.moveTo(x1, y1); target.bezierCurveTo(x1, y1 + bend, x2, y2 - bend, x2, y2 - 1);
+    target.moveTo(x1, y1);
+    if (far && target === path) {
+      if (Math.abs(x2 - x1) + Math.abs(y2 - y1) > long) target.lineTo(x2, y2);
+      continue;
+    }
+    target.bezierCurveTo(x1, y1 + bend, x2, y2 - bend, x2, y2 - 1);
     if (scale > 0.3) { target.moveTo(x2 - 3.5, y2 - 6); target.lineTo(x2, y2 - 1); target.lineTo(x2 + 3.5, y2 - 6); }
   }
   paper.lineWidth = 1.2 / Math.min(1, Math.sqrt(scale)); paper.strokeStyle = theme.edge; paper.stroke(path);

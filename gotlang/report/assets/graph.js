@@ -108,7 +108,7 @@ function layOut(view) {
   view.lines = new Map();
   for (const [a, b] of view.edges) {
     const from = shownAs(view, "n" + a), to = shownAs(view, "n" + b);
-    if (from !== to) view.lines.set(from + ">" + to, [boxes.get(from), boxes.get(to)]);
+    if (from !== to) view.lines.set(from + ">" + to, [boxes.get(from), boxes.get(to), from, to]);
   }
 }
 

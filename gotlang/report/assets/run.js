@@ -41,5 +41,11 @@ $("again").onclick = () => {
   resized();
   form.querySelector("input").focus();
 };
-about();
-if (doc.state === "running") watch(); else readRequests();
+async function begin() {
+  about();
+  const found = await ask(`${doc.path}/graph`);
+  if (found) grown(found);
+  about();
+  if (doc.state === "running") watch(); else readRequests();
+}
+begin();

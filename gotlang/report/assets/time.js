@@ -26,7 +26,7 @@ function layTime(view) {
   view.lines = new Map();
   for (const [a, b] of view.edges) {
     const from = view.boxes.get("n" + a), to = view.boxes.get("n" + b);
-    if (from && to) view.lines.set(`n${a}>n${b}`, [from, to]);
+    if (from && to) view.lines.set(`n${a}>n${b}`, [from, to, `n${a}`, `n${b}`]);
   }
 }
 
@@ -51,10 +51,9 @@ function drawBar(view, node, box, scale) {
 function drawWaits(view, seen, scale) {
   const path = new Path2D(), strong = new Path2D();
   let few = 0;
-  for (const [key, [a, b]] of view.lines) {
+  for (const [a, b, from, to] of view.lines.values()) {
     const x1 = a.x + a.w, x2 = b.x, y1 = a.y + a.h / 2, y2 = b.y + b.h / 2;
     if (Math.max(x1, x2) < seen.left || Math.min(x1, x2) > seen.right || Math.max(y1, y2) < seen.top || Math.min(y1, y2) > seen.bottom) continue;
-    const [from, to] = key.split(">");
     const marked = chosen.item !== null ? (chosen.origins.has(from) && chosen.origins.has(to)) || from === chosen.item : view.critical.has(from) && view.critical.has(to);
     if (!marked && few++ > 300) continue;
     const target = marked ? strong : path, bend = Math.max(6, Math.min(30, Math.abs(x2 - x1)));

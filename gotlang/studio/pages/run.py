@@ -31,11 +31,16 @@ _PATIENCE: Final = 4
 
 
 def run(request: Request) -> Response:
-    """The page. Its prompts and responses follow, see `details`."""
+    """The page, which asks for its graph once it is there, and then for prompts and responses."""
     studio, record = studio_of(request), run_named(request)
-    lines = list(studio.history.graph(record.run))
-    data = {**shown(studio, record, lines), "said": studio.processes.said(record.run)}
+    data = {**shown(studio, record, ()), "said": studio.processes.said(record.run)}
     return _VIEW.response(request, data["title"], {**data, "reading": True, **_about(studio, record)})
+
+
+def graph(request: Request) -> Response:
+    """The graph of the run as it is now, without prompts and responses."""
+    studio, record = studio_of(request), run_named(request)
+    return as_json(shown(studio, record, list(studio.history.graph(record.run))))
 
 
 def _about(studio: Studio, record: RunRecord) -> dict[str, Any]:
@@ -135,6 +140,7 @@ def stop(request: Request) -> Response:
 
 ROUTES = [
     Route("/runs/{name}", run),
+    Route("/runs/{name}/graph", graph),
     Route("/runs/{name}/details", details),
     Route("/runs/{name}/events", events),
     Route("/runs/{name}/again", again, methods=["POST"]),
