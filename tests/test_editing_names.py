@@ -250,6 +250,14 @@ def test_what_cannot_be_renamed_is_refused_with_the_reason(
     assert reason in refused.value.in_words()
 
 
+def test_simulators_of_another_program_stay(folder: Path) -> None:
+    head = "prompt start(question: str, style: str) -> str:"
+    other = f'simulate with "sim.py"\n\n{head}\n    "{{{{ question }}}} {{{{ style }}}}"\n'
+    (folder / "other.got").write_text(other)
+    with pytest.raises(UsageError, match=r"sim\.py simulates the prompt `start` of other\.got too"):
+        rename(folder, "main.got", "prompt sta|rt", "begin", "other.got")
+
+
 def test_names_of_packages_are_not_renamed(tmp_path: Path) -> None:
     text = 'from std.vote import self_consistency\n\nprompt a(q: str) -> str:\n    "{{ q }}"\n'
     made = analyzed(str(tmp_path / "a.got"), text, {})

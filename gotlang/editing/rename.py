@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import PurePosixPath
 from typing import final
 
@@ -78,6 +78,7 @@ def renamed(documents: Sequence[Document], symbol: Symbol, new: str) -> tuple[Ed
         for source, edit in _simulators(document, symbol, new):
             sources[source.name] = source
             edits.add(edit)
+    _own_simulators(documents, symbol, sources.keys() - {real(x) for d in documents for x in d.sources})
     texts = {
         name: applied(sources[name].text, (edit for edit in edits if edit.source == name))
         for name in {edit.source for edit in edits}
@@ -164,6 +165,19 @@ def _simulators(document: Document, symbol: Symbol, new: str) -> Iterator[tuple[
                     continue
                 source = Source.of(real(path), text)
                 yield from ((source, edit) for edit in _in_python(tree, source, prompt, symbol, new))
+
+
+def _own_simulators(documents: Sequence[Document], symbol: Symbol, simulators: Set[str]) -> None:
+    """Raise UsageError if a program with a prompt of its own by this name has the same simulators."""
+    prompt = symbol.name if symbol.kind == "prompt" else symbol.owner
+    for document in documents:
+        shared = simulators & document.asked
+        declarations = [d for module in document.compilation.modules for d in module.declarations]
+        others = [d for d in declarations if isinstance(d, n.Prompt) and d.name.text == prompt]
+        if shared and others and all(real(d.span.source) != symbol.source for d in others):
+            file, program = PurePosixPath(min(shared)).name, PurePosixPath(document.source.name).name
+            help = "give one of the two programs simulators of its own first"
+            raise UsageError(f"{file} simulates the prompt `{prompt}` of {program} too", help=help)
 
 
 def _in_python(tree: ast.Module, source: Source, prompt: str, symbol: Symbol, new: str) -> Iterator[Edit]:
