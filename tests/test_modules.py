@@ -174,6 +174,27 @@ def test_a_package_that_pip_installed(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout.split()[-1:]) == (0, ["4"]), done.stderr
 
 
+def test_a_package_has_no_python_and_says_what_to_do(tmp_path: Path) -> None:
+    folder = tmp_path / "site" / "sortkit"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "tool.py").write_text("def double(x: int) -> int:\n    return 2 * x\n")
+    (folder / "work.got").write_text(
+        'import python "tool.py": double -> int\nscheme twice(x: int) -> int:\n    Pool() double(x)\n'
+    )
+    (tmp_path / "main.got").write_text("from sortkit.work import twice\nscheme s() -> int:\n    twice(2)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "gotlang", "check", "main.got"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{tmp_path / 'site'}:{Path(__file__).parents[1]}", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "a module of a package is written in got alone: it cannot open `tool.py`" in done.stdout
+    assert "the program imports the file" in done.stdout
+
+
 def test_std_needs_no_folder() -> None:
     main = "from std.vote import self_consistency\nscheme s(q: str) -> str:\n    self_consistency(q)\n"
     assert compile_source(Source.of("main.got", main)).ok

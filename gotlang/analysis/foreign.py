@@ -12,6 +12,7 @@ from typing import Protocol, final
 from gotlang.analysis.annotations import annotated
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.linking.modules import plain as own_name
+from gotlang.packages import in_package
 from gotlang.semantics.check import Checked
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.syntax import expressions as e
@@ -184,9 +185,12 @@ class _Foreign:
 
     def _exists(self, path: e.Constant) -> bool:
         place = self._place(path)
-        why = self.files.missing(place)
+        why, help = self.files.missing(place), None
+        if in_package(place):
+            why = f"a module of a package is written in got alone: it cannot open `{path.value}`"
+            help = "let it take a `scheme`, a `corpus` or a value as input; the program imports the file"
         if why is not None:
-            self.report.error("GOT0107", why, path.span)
+            self.report.error("GOT0107", why, path.span, help=help)
         return why is None
 
     def _python(self, path: e.Constant) -> PythonFile | None:
