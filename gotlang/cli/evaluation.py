@@ -210,13 +210,14 @@ def job(kind: Kind, chosen: dict[str, Any], schemes_of: Callable[[Program], Mapp
     from gotlang.cli.inputs import model_notice, options_for, program, report_inferred
 
     loaded = program(chosen["file"], chosen["tuned"])
-    options, schemes = options_for(loaded, chosen), schemes_of(loaded)
+    options = options_for(loaded, chosen)
     columns = opt.pairs(chosen["map"], "--map")
     if chosen["html"] == "-":
         raise UsageError("standard output is used for the results", help="name a file: `--html report.html`")
     check_writable(chosen["html"], "--html")
     selected = {name: chosen[name] for name in ("limit", "rows", "sample")}
     metrics = names_of(chosen["metrics"])
+    schemes = schemes_of(loaded)
     first = next(iter(schemes.values()))
     data = loaded.dataset(chosen["data"], scheme=first, columns=columns, metrics=metrics, **selected)
     if not chosen["quiet"]:
