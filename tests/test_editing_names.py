@@ -250,6 +250,18 @@ def test_what_cannot_be_renamed_is_refused_with_the_reason(
     assert reason in refused.value.in_words()
 
 
+def test_a_param_is_renamed_in_studies_of_other_folders(folder: Path) -> None:
+    (folder / "gotc.toml").write_text("")
+    (folder / "studies").mkdir()
+    (folder / "studies" / "s.got").write_text(
+        'study s:\n    program "../lib.got"\n    data "../rows.csv" (left = Question, right = Question)\n'
+        "    minimize calls\n    vary depth in 1..3\n"
+    )
+    assert (
+        rename(folder, "lib.got", "param dep|th", "levels", "studies/s.got")["s.got"] == "vary levels in 1..3"
+    )
+
+
 def test_simulators_of_another_program_stay(folder: Path) -> None:
     head = "prompt start(question: str, style: str) -> str:"
     other = f'simulate with "sim.py"\n\n{head}\n    "{{{{ question }}}} {{{{ style }}}}"\n'

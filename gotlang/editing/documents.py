@@ -104,7 +104,8 @@ class Buffered(Beside):
 
     def named(self, written: str, by: str) -> Source | None:
         path = beside(self.folder, written)
-        text = self._open(str(path))
+        self._open(str(path))
+        text = self.buffers.get(os.path.realpath(path))  # `beside` says where it may be
         if text is None or os.path.realpath(path) == os.path.realpath(by):
             return super().named(written, by)
         return Source.of(str(path), text)
