@@ -416,6 +416,14 @@ def test_thousands_of_rows_are_filtered_searched_sorted_and_walked_with_the_keyb
     assert len(lines) - 1 == 2 * window.run("return report.rows().length")
     found = [json.loads(line) for line in window.run("return report.jsonl()").splitlines()]
     assert {line["scheme"] for line in found} == {"plain", "loud"}
+    cells = ["=1+1", "@SUM(A1)", "-2", "-2+cmd", "a=b"]
+    assert window.run(f"return {json.dumps(cells)}.map(quoted)") == [
+        "'=1+1",
+        "'@SUM(A1)",
+        "-2",
+        "'-2+cmd",
+        "a=b",
+    ]
     assert all("w17" in line["input_n"].lower() for line in found)
     assert window.run("return document.title") != "1"
     assert window.errors() == []

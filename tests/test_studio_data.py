@@ -188,6 +188,10 @@ def test_a_study_of_fifty_trials_is_watched_and_ends_with_its_front(
     assert window.run("return document.querySelectorAll('figure.front circle').length") >= 3
     keep(window, "studio-study")
     assert window.errors() == []
+    listed = {entry["kind"]: entry["address"] for entry in running.get("/runs").data}
+    assert set(listed) >= {"compare", "tune"}
+    for address in listed.values():
+        assert running.get(address).status == 200, address
     with browser(tmp_path, dark=True) as dark:
         for width in (400, 1400):
             dark.resize(width, 900)
@@ -252,7 +256,11 @@ def test_pages_of_data_fit_a_phone_in_the_dark_and_load_nothing_from_elsewhere(
     with browser(tmp_path, dark=True) as dark:
         for width in (400, 1400):
             dark.resize(width, 900)
-            for name, page in (("rows", f"/rows/{run}"), ("playground", "/playground?program=say.got")):
+            for name, page in (
+                ("runs", "/"),
+                ("rows", f"/rows/{run}"),
+                ("playground", "/playground?program=say.got"),
+            ):
                 dark.open(running.at(page))
                 if name == "playground":
                     until(dark, "return document.getElementById('state').innerText.startsWith('no errors')")

@@ -122,9 +122,8 @@ class Servers:
 
         needed = frozenset(schema.get("required", ()))
         parameters = tuple((each, DYNAMIC) for each in names)
-        call.tool = Tool(  # type: ignore[attr-defined]
-            name, " ".join(about.split()), parameters, needed, json.dumps(schema, ensure_ascii=False)
-        )
+        written = json.dumps(schema, ensure_ascii=False)
+        vars(call)["tool"] = Tool(name, " ".join(about.split()), parameters, needed, written)
         return call
 
 

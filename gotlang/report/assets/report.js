@@ -212,8 +212,10 @@ function download(name, kind, text) {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
+// A spreadsheet takes a text that starts like this for a formula, also one that a model wrote.
+const formula = (value) => typeof value === "string" && /^[=+\-@\t\r]/.test(value) && isNaN(value);
 const quoted = (value) => {
-  const words = value === null || value === undefined ? "" : written(value);
+  const words = value === null || value === undefined ? "" : (formula(value) ? "'" : "") + written(value);
   return /[",\r\n]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
 };
 function csv() {

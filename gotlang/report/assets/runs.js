@@ -2,6 +2,7 @@
 const picked = new Set();
 let known = null; // of the program in the form: its schemes
 
+const COLUMNS = [["", "left"], ["run", "left"], ["when", "left"], ["state", "left"], ["scheme by model", "left"], ["result", "left"], ["score"], ["calls"], ["cost"], ["time"], ["tags", "left"]];
 const STATE = { done: "good", running: "accent", failed: "bad", killed: "bad", invalid: "bad" };
 const when = (time) => { const at = new Date(time * 1000); return `${at.toLocaleDateString(undefined, { month: "short", day: "numeric" })} ${at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}`; };
 const took = (entry) => { const s = (entry.ended ?? Date.now() / 1000) - entry.started; return s >= 90 ? `${Math.floor(s / 60)} min` : `${s.toFixed(s < 10 ? 1 : 0)} s`; };
@@ -19,8 +20,8 @@ function matches(entry, words) {
 
 function draw() {
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean), shown = doc.runs.filter((entry) => matches(entry, words));
-  const table = make("table"), head = make("tr"), body = make("tbody");
-  for (const [name, kind] of [["", "left"], ["run", "left"], ["when", "left"], ["state", "left"], ["scheme by model", "left"], ["result", "left"], ["score"], ["calls"], ["cost"], ["time"], ["tags", "left"]]) head.append(make("th", name, kind));
+  const table = make("table", null, "cards"), head = make("tr"), body = make("tbody");
+  for (const [name, kind] of COLUMNS) head.append(make("th", name, kind));
   for (const entry of shown.slice(0, 500)) body.append(row(entry));
   const top = make("thead");
   top.append(head); table.append(top, body);
@@ -53,6 +54,7 @@ function row(entry) {
   edit.type = "button"; edit.setAttribute("aria-label", `tags of ${entry.run}`);
   edit.onclick = () => retag(entry, tags);
   tags.append(edit);
+  [...line.cells].forEach((one, at) => { one.dataset.name = COLUMNS[at][0] || "compare"; });
   return line;
 }
 

@@ -106,7 +106,7 @@ def playground(request: Request) -> Response:
             "builtin": words.BUILTINS,
         },
     }
-    tables = list(_files(studio, _TABLES))
+    tables = [one for one in _files(studio, _TABLES) if not one.endswith(".tuned.json")]
     return _VIEW.response(request, "Playground", data, programs=programs, program=name, tables=tables)
 
 

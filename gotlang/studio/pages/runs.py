@@ -25,7 +25,7 @@ from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import View, as_json, content
 
 LINK = ("Runs", "/")
-ADDRESSES: Final = {"run": "/runs/{}", "eval": "/rows/{}", "compare": "/rows/{}", "tune": "/study/{}"}
+ADDRESSES: Final = {"run": "/runs/{}", "eval": "/rows/{}", "compare": "/rows/{}", "tune": "/studies/{}"}
 """Where a record is shown, by its kind."""
 _VIEW = View("runs.html", scripts=("runs.js",))
 _MOST_PROGRAMS: Final = 200
