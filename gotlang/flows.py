@@ -216,7 +216,7 @@ class Flow:
 
 @final
 class FlowScope(Mapping[str, Guess]):
-    """Names in force, as what is known of their values; `floor` are the model calls before whatever put this
+    """Names in scope, as what is known of their values; `floor` are the model calls before whatever put this
     block into the graph, `depth` how many schemes are calling each other."""
 
     def __init__(

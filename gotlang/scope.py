@@ -1,4 +1,4 @@
-"""Names in force at a place of a pipeline, and what the thoughts that flow there are like."""
+"""Names in scope at a place of a pipeline, and what the thoughts that flow there are like."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class Scope:
         return None
 
     def visible(self) -> Iterator[str]:
-        """Every name in force, innermost first."""
+        """Every name in scope, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield from scope.names
@@ -207,7 +207,7 @@ class Scope:
         return False
 
     def add(self, variable: Variable) -> None:
-        """Bring a name in force; an inner one hides an outer one."""
+        """Bring a name into scope; an inner one hides an outer one."""
         self.names[variable.name] = variable
 
     def inside(self, *variables: Variable, place: str | None = None) -> Scope:

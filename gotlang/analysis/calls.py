@@ -49,7 +49,7 @@ class KnownCalls:
                 ways.setdefault(tuple(places), _Way()).add(values, tuple(places.values()))
 
     def of(self, name: str, inputs: Iterable[str], params: Env) -> Iterator[Env]:
-        """The names in force in a declaration that is called, once for each choice of known ones."""
+        """The names in scope in a declaration that is called, once for each choice of known ones."""
         for names, way in tuple(self._ways.get(name, {}).items()):
             call = Known(_CALL, NOWHERE, tuple(way.values.values()))
             inside = params.inside({_CALL: call})

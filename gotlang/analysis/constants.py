@@ -255,7 +255,7 @@ class _Constants:
         left = self.checked.pools.get(id(node))
         name = (found.it or Data()) if left is None or left.single else Data(found.most, thoughts=True)
         text = node.name.text
-        if env.find(text) is None:  # one that is in force already is refused
+        if env.find(text) is None:  # one that is already in scope is refused
             env.names[text] = replace(name, name=text) if isinstance(name, Known) else name
         return found
 

@@ -80,7 +80,7 @@ class Condition:
 
 @final
 class Env:
-    """Names in force at a place, and the conditions around it; `guarded` are the names that conditions on
+    """Names in scope at a place, and the conditions around it; `guarded` are the names that conditions on
     data look at."""
 
     __slots__ = ("conditions", "guarded", "names", "parent")

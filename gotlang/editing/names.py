@@ -1,7 +1,7 @@
 """The names of a program's files: each place where one is written, with what it means there.
 
 It follows the rules of `gotlang.linking.modules` (which file sees what) and `gotlang.semantics.names` (what
-is in force in which block) on the tree as it is written, so it answers where the program has errors too.
+is in scope in which block) on the tree as it is written, so it answers where the program has errors too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where an offset is: its line and declaration, the names in force there, the call or template around it."""
+"""Where an offset is: its line and declaration, the names in scope there, the call or template around it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def place(document: Document, offset: int, *, statement: bool = False) -> Place 
 
 
 def names(document: Document, offset: int) -> dict[str, Variable]:
-    """The names in force at an offset, innermost first; with `it` and `thoughts` where there are thoughts."""
+    """The names in scope at an offset, innermost first; with `it` and `thoughts` where there are thoughts."""
     found: dict[str, Variable] = {}
     here, source = place(document, offset), document.source.name
     scope: Scope | None = here.scope if here is not None else None

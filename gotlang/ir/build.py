@@ -523,11 +523,11 @@ class _StepBuild:
 
 @final
 class _Naming:
-    """Which pool each name and each label in force at a place of one scheme or score stands for; `given` are
+    """Which pool each name and each label in scope at a place of one scheme or score stands for; `given` are
     its parameters.
 
     A program may use a name again: for the elements of another `foreach`, or inside a block for something
-    else than outside. In the IR no name in force is given twice, since steps look theirs up when they run:
+    else than outside. In the IR no name in scope is given twice, since steps look theirs up when they run:
     the later one is called `%part`, `%part_` and so on, and the expressions that mean it say so.
     """
 
@@ -553,10 +553,10 @@ class _Naming:
         return name
 
     def of_name(self, name: str) -> str:
-        """A pool for a name: called like it, unless something in force is."""
+        """A pool for a name: called like it, unless something in scope is."""
         return self.of_label(name) if name in self._names else name
 
-    # ---------------------------------------------------------------- names in force
+    # ---------------------------------------------------------------- names in scope
 
     def bind(self, name: str, pool: str) -> None:
         """From here on a name stands for a pool."""

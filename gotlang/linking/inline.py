@@ -175,7 +175,7 @@ class _Inliner:
     # ---------------------------------------------------------------- operations
 
     def _suites(self, suite: n.Suite, taken: set[str], inside: tuple[str, ...]) -> n.Suite:
-        """A block with the operations in it, at any depth, put in. `taken` are names that are in force, and
+        """A block with the operations in it, at any depth, put in. `taken` are names that are in scope, and
         `inside` the operations that this is a part of."""
 
         def change(node: e.Node) -> e.Node:

@@ -92,7 +92,7 @@ def _known(checker: PipelineChecker, keys: list[Key], type_: Type) -> Type:
 
 
 def _bind(checker: PipelineChecker, branch: n.MatchBranch, known: Type, scope: Scope) -> None:
-    """Bring the names of a branch in force: of the value, and of its fields."""
+    """Bring the names of a branch into scope: of the value, and of its fields."""
     names: list[tuple[e.Identifier, Type]] = []
     for pattern in branch.patterns:
         if not isinstance(pattern, n.CasePattern):

@@ -55,7 +55,7 @@ def check_names(node: n.Scheme | n.Score | n.Metric, symbols: Symbols, report: R
 
 @final
 class _NameChecker:
-    """Goes through a scheme or a score with the names in force. `loops` are those around the place."""
+    """Goes through a scheme or a score with the names in scope. `loops` are those around the place."""
 
     def __init__(self, symbols: Symbols, report: Report) -> None:
         self.symbols = symbols
@@ -83,14 +83,14 @@ class _NameChecker:
         return True
 
     def bind(self, name: e.Identifier, names: _Names, element: bool = False, help: str | None = None) -> None:
-        """Bring a name in force; an error where it is in force already. The name of an `element` may be
+        """Bring a name into scope; an error where it is already in scope. The name of an `element` may be
         that of an earlier `foreach`, whose results it stood for."""
         text = name.text
         if self.taken(name, help=help):
             pass
         elif text in names and not (element and names[text].results):
             here = text in names.maps[0]
-            message = f"duplicate name `{text}` in this block" if here else f"`{text}` is in force already"
+            message = f"duplicate name `{text}` in this block" if here else f"`{text}` is already in scope"
             code, at, help = (
                 ("GOT0101", "here again", None) if here else ("GOT0111", "hides it", help or _OTHER)
             )
@@ -141,7 +141,7 @@ class _NameChecker:
     # ---------------------------------------------------------------- statements
 
     def suite(self, suite: n.Suite, names: _Names, own: Iterable[e.Identifier] = ()) -> None:
-        """A block, inside which some names are in force."""
+        """A block, inside which some names are in scope."""
         inside = names.new_child()
         for name in own:
             self.bind(name, inside)
@@ -158,7 +158,7 @@ class _NameChecker:
             self.report.error("GOT0113", message, name.span, help=help)
 
     def statement(self, node: n.Statement, names: _Names) -> None:
-        """A statement, whose names are in force from then on."""
+        """A statement, whose names are in scope from then on."""
         match node:
             case n.Bind(value=value):
                 if isinstance(value, n.Suite):

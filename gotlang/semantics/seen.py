@@ -1,4 +1,4 @@
-"""What a check learns about places of a program, for editors: types of expressions, and names in force."""
+"""What a check learns about places of a program, for editors: types of expressions, and names in scope."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gotlang.types import Type
 
 
 class Place(NamedTuple):
-    """A statement or an expression with the names in force there; `pool` are the thoughts before a statement.
+    """A statement or an expression with the names in scope there; `pool` are the thoughts before a statement.
 
     The scope goes on to grow below it: a name belongs to the place if it was bound above.
     """

@@ -210,7 +210,7 @@ class Pool:
 
 @dataclass
 class Names:
-    """Values in force by name, and bound thoughts."""
+    """Values in scope by name, and bound thoughts."""
 
     values: dict[str, Kind] = field(default_factory=dict)
     pools: dict[str, Pool] = field(default_factory=dict)
@@ -849,7 +849,7 @@ class Writer:
         return self.indented(parts)
 
     def fresh_in(self, kind: Kind, names: Names) -> bool:
-        """Whether no field of a case is a name in force already."""
+        """Whether no field of a case is a name already in scope."""
         cases = self.types.cases[kind[1]] if kind[0] == "alt" else {}
         return names.values.keys().isdisjoint(field for fields in cases.values() for field in fields)
 
