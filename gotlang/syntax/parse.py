@@ -493,7 +493,7 @@ def _begun(line: str) -> Iterator[str]:
 
 def _names(line: str) -> Iterator[str]:
     """The words of a line, and what is left of them behind a keyword."""
-    for word in _WORD.findall(line):
+    for word in set(_WORD.findall(line)):
         yield word
         yield from (word[len(known) :] for known in STATEMENTS if word.startswith(known))
 

@@ -103,6 +103,7 @@ class Reader:
         )
         self._states: list[dict[str, int]] = tables["states"]
         self._starts: dict[str, tuple[int, int]] = tables["starts"]
+        self._jumps: dict[tuple[int, int, str], tuple[int, int | None]] = {}
 
     def tokens(self, text: str) -> Iterator[Token]:
         """The tokens of a text, with those of its indentation. Raises Unreadable."""
@@ -137,7 +138,7 @@ class Reader:
 
     def read(self, tokens: Iterable[Token], start: str, builder: Builder) -> Any:
         """The value of the text of some tokens, which is of the rule `start`. Raises Unreadable."""
-        states, rules = self._states, self._rules
+        states, rules, jumps = self._states, self._rules, self._jumps
         token, rule = builder.token, builder.rule
         state, end_state = self._starts[start]
         stack, values, starts, ends = [state], list[Any](), list[int](), list[int]()
@@ -149,7 +150,10 @@ class Reader:
             while action is not None and action < 0:
                 size, origin, name, single, picked, missing = rules[~action]
                 if size == 1 and single and picked is None:
-                    stack.pop()
+                    chain = stack[-2], stack[-1], kind
+                    if (jump := jumps.get(chain)) is None:
+                        jump = jumps[chain] = self._jump(*chain, end_state)
+                    stack[-1], action = jump
                 else:
                     at = len(values) - size
                     parts = values[at:]
@@ -163,10 +167,10 @@ class Reader:
                         values.append(parts if name is None else rule(name, *place, parts))
                     starts.append(place[0])
                     ends.append(place[1])
-                stack.append(states[stack[-1]][origin])
+                    stack.append(states[stack[-1]][origin])
+                    action = states[stack[-1]].get(kind)
                 if stack[-1] == end_state and kind == "$END":
                     return values[-1]
-                action = states[stack[-1]].get(kind)
             if action is None:
                 break
             stack.append(action)
@@ -174,6 +178,20 @@ class Reader:
             starts.append(begin)
             ends.append(end)
         raise Unreadable(begin, end)
+
+    def _jump(self, below: int, state: int, kind: str, end_state: int) -> tuple[int, int | None]:
+        """The state and the action behind a chain of rules that only pass a value on, as from one level of
+        precedence to the next."""
+        action: int | None = self._states[state][kind]
+        while action is not None and action < 0:
+            size, origin, _, single, picked, _ = self._rules[~action]
+            if size != 1 or not single or picked is not None:
+                break
+            state = self._states[below][origin]
+            if state == end_state and kind == "$END":
+                break
+            action = self._states[state].get(kind)
+        return state, action
 
 
 def _picked(parts: list[Any], picked: list[tuple[int, bool, int]], missing: int) -> list[Any]:
