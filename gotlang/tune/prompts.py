@@ -22,7 +22,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -359,7 +359,7 @@ class Attempts:
         ranked = sorted(list(self.values.values())[1:], key=lambda known: -self.lead(known[1]))
         for texts, seen in ranked[:most]:
             left = [row for number, row in self.rows.items() if number not in seen]
-            await asyncio.gather(*(self.measure(texts, row) for row in left))
+            await _all(self.measure(texts, row) for row in left)
 
     def _feedback(self, run: RowRun, value: float | None) -> str:
         objective, row = self.points.plan.objectives[0], run.row
@@ -457,7 +457,7 @@ async def _search(
     )
     keep, choices = int(given.get("keep", KEEP)), Choices()
     try:
-        await asyncio.gather(*(attempts.measure({}, row) for row in some))
+        await _all(attempts.measure({}, row) for row in some)
         await asyncio.to_thread(_optimize, attempts, search, proposer, runner.settings.seed % SEEDS)
     except BudgetExceeded as error:  # what was tried so far counts
         found.stopped = error.message
@@ -582,3 +582,10 @@ def _optimize(attempts: Attempts, search: PromptSearch, proposer: Proposer, seed
                     ).compile(student.deepcopy(), trainset=turned)
                     for example in examples:
                         done(**example.inputs())
+
+
+async def _all(work: Iterable[Awaitable[object]]) -> None:
+    """Await all of it, then raise the first error: where one fails, what another has sent is paid for."""
+    for found in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(found, BaseException):
+            raise found

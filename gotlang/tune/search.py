@@ -220,6 +220,8 @@ class Search:
                 if running:
                     done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                     if failed := [error for task in done if (error := task.exception()) is not None]:
+                        if session.stopped is not None and running:
+                            await asyncio.wait(running)  # they send no more, and what they sent is paid for
                         raise failed[0]
                 elif len(await self.store.wait(end)) >= end:
                     return
