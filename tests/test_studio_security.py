@@ -87,6 +87,13 @@ def test_what_changes_something_comes_from_a_page_of_the_studio(
     assert served.send(method, "/start", sent, b"{}").status == 403
 
 
+def test_another_page_reads_nothing(served: Running) -> None:
+    for method in ("GET", "HEAD"):
+        for path in ("/", f"/?token={served.token}"):
+            assert served.send(method, path, {**served.cookie, "Origin": "http://example.org"}).status == 403
+        assert served.send(method, "/", {**served.cookie, "Origin": served.origin}).status == 200
+
+
 def test_a_form_of_another_page_is_no_request_of_the_studio(served: Running) -> None:
     own = {**served.cookie, "Origin": served.origin}
     assert served.send("POST", "/start", {**own, "Content-Type": "text/plain"}, b"{}").status == 415

@@ -1,4 +1,4 @@
-"""What stands before every request: who asks, for which host, from which page, and what a page may load.
+"""Checks before every request: who asks, for which host, from which page, and what a page may load.
 
 The address that `gotc studio` prints has a random token. It is taken once, as a cookie that scripts cannot
 read and other sites cannot send; the address without it is what the browser keeps. Other names for this
@@ -38,7 +38,7 @@ READS: Final = ("GET", "HEAD")
 @final
 @dataclass(frozen=True)
 class Guard:
-    """The application `app` for whoever has `token`, on a port of this machine."""
+    """The application `app` for those who have `token`, on a port of this machine."""
 
     app: ASGIApp
     token: str
@@ -68,6 +68,9 @@ class Guard:
         if headers.get("host") not in hosts:
             return _refusal("this host is not served", 421)
         reads = scope["method"] in READS
+        origin = headers.get("origin")
+        if origin not in {f"http://{host}" for host in hosts} and not (reads and origin is None):
+            return _refusal("only pages of the studio may do this", 403)
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if (given := query.pop("token", None)) is not None and reads:
             return self._entered(scope["path"], query, given[-1])
@@ -75,8 +78,6 @@ class Guard:
             return _refusal("open the address that `gotc studio` printed: it has the token", 403)
         if reads:
             return None
-        if headers.get("origin") not in {f"http://{host}" for host in hosts}:
-            return _refusal("only pages of the studio may do this", 403)
         if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _refusal("the body must be application/json", 415)
         length = headers.get("content-length", "")
