@@ -1,0 +1,66 @@
+"""A command at a terminal, a real one that the process believes in."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.gotc import environment
+
+pty = pytest.importorskip("pty", reason="terminals of this kind are those of POSIX")
+
+
+class Terminal:
+    """A command at a terminal: what it has written so far, and the keys that are typed."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.master, other = pty.openpty()
+        self.process = subprocess.Popen(
+            (sys.executable, "-m", "gotlang", *arguments),
+            cwd=folder,
+            env=environment(TERM="xterm"),
+            stdin=other,
+            stdout=other,
+            stderr=other,
+        )
+        os.close(other)
+        os.set_blocking(self.master, False)
+        self.seen = self.passed = ""
+
+    def until(self, text: str) -> None:
+        """Wait for a text after those that were waited for."""
+        limit = time.monotonic() + 30
+        while text not in self.seen:
+            assert time.monotonic() < limit, self.seen
+            self._read()
+        before, found, self.seen = self.seen.partition(text)
+        self.passed += before + found
+
+    def type(self, keys: str) -> None:
+        """Type keys."""
+        os.write(self.master, keys.encode())
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.kill()
+        self.end()
+
+    def end(self) -> tuple[int, str]:
+        """Its exit code, and what it wrote after what was waited for."""
+        limit = time.monotonic() + 30
+        while self.process.poll() is None:
+            assert time.monotonic() < limit, self.seen
+            self._read()
+        self._read()
+        os.close(self.master)
+        return self.process.returncode, self.seen.replace("\r\n", "\n")
+
+    def _read(self) -> None:
+        time.sleep(0.01)
+        with contextlib.suppress(OSError):  # nothing new, or the other end is closed
+            self.seen += os.read(self.master, 65536).decode()
