@@ -47,7 +47,7 @@ def alive(pid: int) -> bool:
 
 def ended(pid: int) -> bool:
     """Whether a process ends within seconds."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while alive(pid) and time.monotonic() < until:
         time.sleep(0.02)
     return not alive(pid)

@@ -514,7 +514,7 @@ def test_an_interrupted_run_tells_what_was_under_way(tmp_path: Path) -> None:
     with OpenAIServer(lambda body, index: "7", faults=lambda seen: stalled(30.0)) as server:
         run = ("run", "vote.got", "--input", "question=why", "--set", "tries=3", *more)
         process = start(*run, "--base-url", server.url, cwd=tmp_path, OPENAI_API_KEY="k")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while len(server.requests) < 3 and time.monotonic() < deadline:
             time.sleep(0.02)
         for _ in range(2):

@@ -98,7 +98,7 @@ def test_ending_a_stream_pays_only_for_what_came(kind: type[HttpModel]) -> None:
     ear = Ear(enough=12)
     with OpenAIServer(lambda body, index: LONG, key=KEY, gap_s=0.02) as server:
         reply = ask(kind, server, ear.permit)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while server.charged.output_tokens > 8 and time.monotonic() < deadline:
             time.sleep(0.01)
         charged = server.charged

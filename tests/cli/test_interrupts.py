@@ -43,7 +43,7 @@ COMMAND = ("--input", "number=0", "--model", "openai:m")
 
 
 def wait_until(reached: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not reached():
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
         time.sleep(0.01)
@@ -68,7 +68,7 @@ def test_once_finishes_what_is_under_way_and_again_goes_on(tmp_path: Path) -> No
         process = start(*command, cwd=tmp_path)
         wait_until(lambda: len(server.requests) >= 4, process)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=60)
         assert process.returncode == 130, err
         assert "stopping: waiting for 4" in err
         assert "same command again" in err
@@ -83,7 +83,7 @@ def test_once_finishes_what_is_under_way_and_again_goes_on(tmp_path: Path) -> No
 
 def test_twice_stops_at_once(tmp_path: Path) -> None:
     (tmp_path / "flat.got").write_text(FLAT)
-    with OpenAIServer(counting, latency_s=60) as server:
+    with OpenAIServer(counting, latency_s=600) as server:
         process = start("run", "flat.got", *COMMAND, "--base-url", server.url, cwd=tmp_path)
         wait_until(lambda: len(server.requests) >= 12, process)
         process.send_signal(signal.SIGINT)
@@ -91,7 +91,7 @@ def test_twice_stops_at_once(tmp_path: Path) -> None:
         while "stopping" not in process.stderr.readline():
             pass
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)  # the answers would take a minute
+        _, err = process.communicate(timeout=60)  # the answers would take ten minutes
     assert process.returncode == 130
     assert "Traceback" not in err
     assert only_run(tmp_path)["state"] == "interrupted"
@@ -108,7 +108,7 @@ def test_python_that_never_ends_is_no_obstacle(tmp_path: Path, number: int) -> N
     process.send_signal(number)
     time.sleep(0.1)
     process.send_signal(number)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
     assert only_run(tmp_path)["state"] == "interrupted"

@@ -15,7 +15,7 @@ from gotlang.report.history import Following, History
 def test_a_run_that_is_killed_leaves_its_graph_as_far_as_it_got(tmp_path: Path) -> None:
     slow.write(tmp_path)
     process = start("run", "slow.got", "--input", "count=40", cwd=tmp_path, GOTC_ALLOW_PYTHON="1")
-    history, until = History(tmp_path / ".gotc" / "runs"), time.monotonic() + 30
+    history, until = History(tmp_path / ".gotc" / "runs"), time.monotonic() + 60
     seen: list[int] = []
     while time.monotonic() < until and len(seen) < 3:
         runs = history.runs()

@@ -92,6 +92,6 @@ def studio(folder: Path, **environment: str) -> Iterator[Running]:
         yield Running(address)
     finally:
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors
         assert "Traceback" not in errors, errors
