@@ -156,10 +156,11 @@ def compile_source(
     mentioned = frozenset(word for module in looked_at for word in _mentioned(module, read))
     report = Report()
     filled = tuple(with_files(module, read, sources, report) for module in modules)
-    linked, shown = link(filled, imported, report)
+    linked, shown, others = link(filled, imported, report)
     inlined = inline(linked, report)
     types = [each.type for some in inlined.ascribed.values() for each in some]
-    whole = without_unused(inlined.modules, types)
+    packages = {m.span.source for m in modules if in_package(m.span.source)}
+    whole = without_unused(inlined.modules, types, packages)
     shown = {**shown, **inlined.shown}
     unsure = frozenset[str]().union(*(m.unsure for m in modules))
     lost = [span for m in modules for span in m.lost]
@@ -183,6 +184,8 @@ def compile_source(
     found_in_all = in_order([*diagnostics, *further])
     if any(d.severity == "error" for d in found_in_all):
         return Compilation(source, sources, tuple(modules), found_in_all)
+    if not mentioned:  # nothing runs, or is loaded, of what the schemes of other files need for themselves
+        checked = replace(checked, modules=without_unused(checked.modules, types, others))
     compiled = Compiled(source, sources, tuple(modules), found_in_all, checked)
     if known is None and (wrong := tuple(_as_written(d, shown) for d in _unproven(compiled))):
         return Compilation(source, sources, tuple(modules), in_order([*found_in_all, *wrong]))

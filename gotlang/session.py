@@ -109,7 +109,7 @@ class Session:
         functions = {**load_functions(self.ir, allowed=options.python), **options.functions}
         if self.ir.servers:
             functions |= self._served()
-        for name in self.program.compilation.checked.symbols.functions:
+        for name in self.ir.results:
             if name not in functions:
                 raise UsageError(f"no function `{name}`", help="pass it in `Options.functions`")
         replay = open_replayed(options.chosen_model)

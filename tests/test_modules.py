@@ -10,8 +10,10 @@ import pytest
 
 from gotlang.api import compile_file, run
 from gotlang.compiler import Compilation, compile_source
+from gotlang.errors import CompileError
 from gotlang.ir.parse import from_text
 from gotlang.ir.text import to_text
+from gotlang.models.simulated import SimulatedModel
 from gotlang.options import Options
 from gotlang.packages import package_text
 from gotlang.span import Source
@@ -251,3 +253,48 @@ def test_a_partial_does_not_show_itself() -> None:
     main = 'partial a(x: int): "{{ b(x) }}"\npartial b(x: int): "{{ a(x) }}"\n'
     main += 'prompt ask(n: int) -> str:\n    "{{ a(n) }}"\n'
     assert ("GOT0749", "partial `a` shows itself") in [(c, m) for c, m, _ in said(main)]
+
+
+LIBRARY = """
+import corpus "gone.jsonl": notes
+import python "tools.py": twice, thrice -> int
+import mcp "no-such-command": look
+param depth = 2 in 1..4
+prompt short(notes: str) -> str:
+    "{{ notes }}"
+prompt looked(text: str) -> str:
+    tools look
+    "{{ text }}"
+scheme cut(text: str) -> str:
+    Generate() short(text)
+scheme searched(text: str) -> list[str]:
+    Retrieve(k=depth) notes(text)
+    Generate() looked(it)
+scheme doubled(n: int) -> int:
+    Pool() thrice(n)
+"""
+
+
+@pytest.mark.parametrize("imported", ['from "b.got" import cut', 'import "b.got" as cut'])
+def test_what_only_other_schemes_of_a_file_use_is_neither_loaded_nor_trusted(
+    imported: str, tmp_path: Path
+) -> None:
+    call = "cut(text)" if "from" in imported else "cut.cut(text)"
+    (tmp_path / "b.got").write_text(LIBRARY)
+    (tmp_path / "tools.py").write_text("raise SystemExit\ndef twice(n): ...\ndef thrice(n): ...\n")
+    (tmp_path / "gone.jsonl").write_text("this is no JSON")
+    (tmp_path / "a.got").write_text(f"{imported}\nscheme main(text: str) -> str:\n    {call}\n")
+    program = compile_file(tmp_path / "a.got")
+    built = program.compiled().program()
+    assert (built.corpora, built.python, built.servers, built.params) == ((), (), (), ())
+    names = ("b__short", "cut__short")
+    model = SimulatedModel({name: lambda rng, notes: notes[:2] for name in names})
+    options = Options(model=model, python=False)
+    assert run(str(tmp_path / "a.got"), text="abc", options=options).value == "ab"
+    # All of it is read by the check, and what an import without a name brings is the program's own.
+    (tmp_path / "b.got").write_text(LIBRARY.replace("thrice(n)", "other(n)"))
+    with pytest.raises(CompileError, match="other"):
+        compile_file(tmp_path / "a.got").compiled()
+    (tmp_path / "b.got").write_text(LIBRARY)
+    (tmp_path / "a.got").write_text('import "b.got"\nscheme main(text: str) -> str:\n    cut(text)\n')
+    assert len(compile_file(tmp_path / "a.got").compiled().program().corpora) == 1

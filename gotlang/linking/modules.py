@@ -7,7 +7,7 @@ other file has (`merge__tries`), and each file's words for them are replaced by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import PurePosixPath
 from typing import Any, final
 
@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.linking.texts import with_partials
 from gotlang.operations.search import strategy_words
-from gotlang.packages import in_package
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -30,15 +29,16 @@ _NAMED = n.TypeAlias | n.Param | n.Prompt | n.Score | n.Metric | n.Scheme | n.Op
 
 def link(
     modules: tuple[n.Module, ...], imported: Mapping[int, str], report: Report
-) -> tuple[tuple[n.Module, ...], Mapping[str, str]]:
-    """The modules of a program, the first of which is its own, in one space of names; and how the names that
-    were made are written by the program. `imported` are the names of the sources of imports, by the identity
-    of the node; an import that could not be read has none."""
+) -> tuple[tuple[n.Module, ...], Mapping[str, str], frozenset[str]]:
+    """The modules of a program, the first of which is its own, in one space of names; how the names that were
+    made are written by the program; and the files that are not one with the program's own. `imported` has the
+    names of the sources of imports, by the identity of the node, but of those that could not be read."""
     imports = [d for module in modules for d in module.declarations if isinstance(d, n.ImportGot)]
     if not imports and not any(isinstance(d, n.Partial) for m in modules for d in m.declarations):
-        return modules, {}
+        return modules, {}, frozenset()
     linker = _Linker(modules, imported, report)
-    return linker.linked(), linker.shown
+    others = frozenset(linker.files.keys() - {*linker.together[linker.main]})
+    return linker.linked(), linker.shown, others
 
 
 def plain(name: str) -> str:
@@ -46,9 +46,10 @@ def plain(name: str) -> str:
     return name.rpartition(BETWEEN)[2] or name
 
 
-def without_unused(modules: tuple[n.Module, ...], types: Iterable[n.TypeNode]) -> tuple[n.Module, ...]:
-    """The modules without what the program does not use of packages. `types` are used beside it."""
-    outside = {m.span.source for m in modules if in_package(m.span.source)}
+def without_unused(
+    modules: tuple[n.Module, ...], types: Iterable[n.TypeNode], outside: Set[str]
+) -> tuple[n.Module, ...]:
+    """The modules without what the program does not use of those `outside`. `types` are used beside it."""
     if not outside:
         return modules
     known: dict[str, list[n.Declaration]] = {}
@@ -62,8 +63,11 @@ def without_unused(modules: tuple[n.Module, ...], types: Iterable[n.TypeNode]) -
                 known.setdefault(name, []).append(d)
     seen = {id(d) for d in used}
     for one in used:
+        inputs = {node.name.text for node in getattr(one, "parameters", ()) if isinstance(node, n.TypedName)}
         for node in walk(one):
             text = getattr(node, "name" if isinstance(node, e.Reference) else "text", None)
+            if text in inputs:
+                continue
             for other in known.get(text, ()) if isinstance(text, str) else ():
                 if id(other) not in seen:
                     seen.add(id(other))
