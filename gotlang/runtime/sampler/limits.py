@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from bisect import insort
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, final
 
 from gotlang.models.limits import FairSemaphore, Waiters
 
-_FEWEST_SEEN = 10
-"""Responses of a model from which on it is known how long they take."""
+_FEWEST_SEEN, _MOST_SEEN = 10, 1_000
+"""Responses of a model from which on it is known how long they take, and the latest that tell it."""
 
 
 @final
@@ -24,8 +25,8 @@ class RequestLimits:
     def __init__(self, limit: int | None, models: Mapping[str, int] | None = None) -> None:
         self.total = FairSemaphore(limit, "the number of concurrent requests")
         self.models = {name: FairSemaphore(n, f"the limit of `{name}`") for name, n in (models or {}).items()}
-        self.latencies: dict[str, list[float]] = {}
-        """The seconds that the responses of each model took so far, in order of size."""
+        self.latencies: dict[str, deque[float]] = defaultdict(partial(deque, maxlen=_MOST_SEEN))
+        """The seconds that the latest responses of each model took."""
 
     def with_total(self, limit: int | None) -> RequestLimits:
         """New limits, with this one on all requests and the same ones per model."""
@@ -49,12 +50,12 @@ class RequestQueue:
 
     def took(self, model: str, seconds: float) -> None:
         """A response of a model took so long."""
-        insort(self._latencies.setdefault(model, []), seconds)
+        self._latencies[model].append(seconds)
 
     def patience(self, model: str, quantile: float) -> float | None:
         """The seconds in which this share of a model's responses were there; None for fewer than ten."""
-        seen = self._latencies.get(model, ())
-        return seen[math.ceil(quantile * len(seen)) - 1] if len(seen) >= _FEWEST_SEEN else None
+        seen = self._latencies[model]
+        return sorted(seen)[math.ceil(quantile * len(seen)) - 1] if len(seen) >= _FEWEST_SEEN else None
 
     def try_acquire(self, model: str) -> bool:
         """Take a slot for one request if one is free; return whether it was."""
