@@ -602,7 +602,7 @@ def simulation_notice(program: CheckedProgram, options: Options) -> str | None:
 
     Raises UsageError if the program has no simulators.
     """
-    if options.model is not None or not options.simulated or not program.prompts:
+    if options.model is not None or not options.simulated or not program.ir(0).asked:
         return None
     if not program.ir(0).simulators:
         raise UsageError(

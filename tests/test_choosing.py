@@ -11,9 +11,12 @@ from support.orders import on_virtual_time, run_in_order
 
 from gotlang.api import Options, Session, compile
 from gotlang.cache.memory import MemoryCache
+from gotlang.errors import RunError
 from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request
 from gotlang.models.simulated import SimulatedModel
+from gotlang.report.graphs import execution
 from gotlang.result import Result
+from gotlang.runtime.plain import RequestLog, operations
 
 PROMPTS = """
 prompt slow(x: int) -> int:
@@ -177,3 +180,52 @@ def test_what_others_wait_for_too_is_asked_for_again() -> None:
     found = on_virtual_time(work)
     assert found.value == 210 and found.status == "complete"
     assert model.sent.count("slow") <= 2
+
+
+SKIPS = """
+scheme main(x: int) -> int:
+    {block}:
+        if x > 1:
+            skip
+        else:
+            Pool() x
+        try:
+            if x > 2:
+                skip
+            else:
+                Pool() 10 * x
+        else:
+            Pool() 0
+"""
+
+
+@pytest.mark.parametrize(
+    "block", ["first", "first until it < 5", "first until it < 5, at once", "race until it < 5"]
+)
+def test_a_line_that_skips_is_not_taken(block: str) -> None:
+    program = compile(SKIPS.format(block=block))
+    assert [program.run(x=x, options=Options(model=Timed())).value for x in (1, 2)] == [1, 20]
+    with pytest.raises(RunError, match="each of its lines was skipped"):
+        program.run(x=3, options=Options(model=Timed()))
+
+
+def test_a_block_is_skipped_with_what_it_starts_from() -> None:
+    text = SKIPS.format(block="first").replace(
+        "scheme main(x: int) -> int", "scheme main(xs: list[int]) -> list[int]"
+    )
+    head, _, body = text.partition("\n    first")
+    inner = ("if x > 3:\n    skip\nelse:\n    Pool() x\nfirst" + body.replace("\n    ", "\n")).replace(
+        "\n", "\n        "
+    )
+    program = compile(f"{head}\n    foreach x in xs:\n        {inner.rstrip()}\n")
+    assert program.run(xs=[2, 4], options=Options(model=Timed())).value == [20]
+
+
+def test_pictures_show_what_each_line_left() -> None:
+    result = compile(SKIPS.format(block="first until it < 5")).run(x=2, options=Options(model=Timed()))
+    lines = list(operations(result.outcome.graph, {}, RequestLog()))
+    assert [[t["made"] for t in line["thoughts"]] != [] for line in lines if line["kind"] == "until"] == [
+        False,
+        True,
+    ]
+    assert "try" not in {node.kind for node in execution(lines, "t").nodes}

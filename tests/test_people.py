@@ -130,3 +130,21 @@ def test_a_question_that_waits_does_not_keep_back_what_needs_no_answer() -> None
     )
     result = compile(text).run(n=3, scheme="two", options=Options(model=MODEL))
     assert sorted(question.text for question in result.outcome.waiting) == ["How good is 3?", "Name?"]
+
+
+def test_who_asks_only_people_needs_no_model(tmp_path: Path) -> None:
+    text = 'scheme main(q: str) -> str:\n    Ask("What is " + q + "?")\n'
+    (tmp_path / "main.got").write_text(text)
+    command = ("run", "main.got", "--input", "q=x")
+    done = gotc(*command, "--json", cwd=tmp_path)
+    (waiting,) = json.loads(done.stdout)["waiting"]
+    assert done.returncode == 8
+    done = gotc(*command, "--answer", f"{waiting['id']}=a letter", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "a letter\n")
+    assert "main · no model was asked" in done.stderr and "--model" not in done.stderr
+    assert compile(text).run(q="y", options=Options(ask=lambda question: "?")).value == "?"
+    (tmp_path / "main.got").write_text(
+        text + 'prompt p(q: str) -> str:\n    "{{ q }}"\nscheme other(q: str) -> str:\n    Generate() p(q)\n'
+    )
+    assert gotc(*command, "--scheme", "other", cwd=tmp_path).returncode == 2
+    assert gotc(*command, "--scheme", "main", cwd=tmp_path).stdout == "a letter\n"

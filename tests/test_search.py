@@ -13,9 +13,11 @@ from support.orders import compiled, run_in_order
 
 from gotlang.api import Options
 from gotlang.cache.memory import MemoryCache
-from gotlang.errors import RunError
+from gotlang.errors import CompileError, RunError
 from gotlang.models.simulated import SimulatedModel
+from gotlang.report.graphs import execution
 from gotlang.result import Result
+from gotlang.runtime.plain import RequestLog, operations
 
 TREE = """
 param weight = 7 in 1..1000
@@ -180,3 +182,38 @@ def test_dead_ends_are_left_and_a_root_without_children_fails() -> None:
     result = run_in_order(MODEL, {"x": 5}, SimulatedModel(seldom), params={"rollouts": 20})
     lost = [failure for failure in result.outcome.failures if failure.fatal]
     assert lost and all(failure.handled for failure in lost) and result.status == "complete"
+
+
+SKIPS = """
+scheme {name}(x: int) -> int:
+    search state from x, rollouts 9, select best:
+        expand:
+            {expand}
+        value:
+            {value}
+"""
+BRANCHES = "if state > 3:\n                skip\n            else:\n                "
+
+
+def test_what_skips_is_a_dead_end_or_no_state_and_no_failure() -> None:
+    def skips(expand: str = "", value: str = "") -> Result:
+        text = SKIPS.format(name="s", expand=expand + "Pool() state + 1", value=value + "Score() state")
+        return compiled(text).run(x=0, options=Options(model=SimulatedModel({})))
+
+    for result, value in ((skips(), 9), (skips(BRANCHES), 4), (skips("", BRANCHES), 3)):
+        assert (result.value, result.status, result.outcome.failures) == (value, "complete", ())
+    with pytest.raises(CompileError, match="every state"):
+        compiled(SKIPS.format(name="s", expand="skip", value="Score() state")).run(x=0)
+
+
+KINDS = ("expand", "backup", "rescue", "wave")
+
+
+def test_its_parts_go_by_the_words_of_the_language_and_have_their_thoughts() -> None:
+    graph = run(params={"rollouts": 3}).outcome.graph
+    lines = list(operations(graph, {}, RequestLog()))
+    shown = {kind: [len(one["thoughts"]) for one in lines if one["kind"] == kind] for kind in KINDS}
+    assert shown["rescue"] == shown["wave"] == []
+    assert shown["expand"] and sum(shown["expand"]) == sum(shown["backup"]) > 5
+    backups = [node for node in execution(lines, "t").nodes if node.kind == "backup"]
+    assert all(node.detail.endswith(f"best {node.score:g}") for node in backups)

@@ -88,14 +88,14 @@ def options_for(program: Program, chosen: dict[str, Any]) -> Options:
     record = Path(chosen["record"]) if chosen.get("record") is not None else None
     params = given_params(program, chosen["set"])
     options = replace(run_options(chosen), params=params, record=record, **_tuned_options(chosen))
-    if _asks(program, chosen):
+    if asks_models(program, chosen):
         require_model(program, options, chosen["model"])
     return options
 
 
 def require_model(program: CheckedProgram, options: Options, model: str | None) -> None:
     """Raise UsageError if nothing can respond to a program's prompts; `model` is the chosen one."""
-    if options.simulated and program.prompts and not program.ir(0).simulators:
+    if options.simulated and program.ir(0).asked and not program.ir(0).simulators:
         raise UsageError(
             "this program has no simulator" if model else f"{_no_model()}, and this program has no simulator",
             help="choose a model with `--model openai:NAME` (its key in OPENAI_API_KEY), or write a "
@@ -103,12 +103,12 @@ def require_model(program: CheckedProgram, options: Options, model: str | None) 
         )
 
 
-def _asks(program: Program, chosen: Mapping[str, Any]) -> bool:
-    """Whether a model is asked: not by a scheme that reaches no prompt."""
-    if not program.prompts or "scheme" not in chosen:
-        return bool(program.prompts)
+def asks_models(program: Program, chosen: Mapping[str, Any]) -> bool:
+    """Whether a model is asked: not by a scheme that reaches no prompt, or asks only people."""
     ir = program.ir(0)
-    return not ir.reached(program.scheme(chosen["scheme"])).isdisjoint(program.prompts)
+    if not ir.asked or "scheme" not in chosen:
+        return bool(ir.asked)
+    return not ir.reached(program.scheme(chosen["scheme"])).isdisjoint(ir.asked)
 
 
 def _no_model() -> str:

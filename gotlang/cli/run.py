@@ -130,6 +130,13 @@ class Order:
     resumed: str | None = None
 
     @property
+    def asks_models(self) -> bool:
+        """Whether it may ask a model."""
+        from gotlang.cli.inputs import asks_models
+
+        return asks_models(self.program, self.chosen)
+
+    @property
     def sources(self) -> Mapping[str, Source]:
         """The texts of the program."""
         return self.program.compilation.sources
@@ -228,7 +235,7 @@ def _run(order: Order) -> int:
         say(value_text(result.value, _MOST_SHOWN if sys.stdout.isatty() else None), exact=True)
     sys.stdout.flush()
     if not quiet:
-        _summary(result, order.sources, seconds)
+        _summary(result, order, seconds)
     for line in _status(result, order.options, shown=shown):
         complain(line)
     if result.outcome.stopped == "interrupted":
@@ -291,7 +298,8 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
     started = time.monotonic()
     name = _name(order.chosen["as"])
     quiet, options = order.chosen["quiet"], order.options
-    progress = Progress(notice=model_notice(options, order.chosen["model"], quiet=quiet))
+    notice = model_notice(options, order.chosen["model"], quiet=quiet or not order.asks_models)
+    progress = Progress(notice=notice)
     asks, program = RequestLog(), order.program
     interruption = Interrupted(proceed(options))
     record = None if order.chosen["sandbox"] else _record(order, name)
@@ -412,23 +420,23 @@ def _record(order: Order, name: str) -> RunRecord:
     )
 
 
-def _summary(result: Result, sources: Mapping[str, Source], seconds: float) -> None:
+def _summary(result: Result, order: Order, seconds: float) -> None:
     """What a run gave and cost. `seconds` is how long it really took."""
     style = Style.of(sys.stderr)
     outcome = result.outcome
     complain("")
-    complain(style.bold(f"{outcome.scheme}{_model(result)}") + style.dim(f" · run {result.run}"))
+    complain(style.bold(f"{outcome.scheme}{_model(result, order)}") + style.dim(f" · run {result.run}"))
     for one in result.endpoints:
         complain(f"  {style.dim('endpoint'.ljust(_WIDTH))} {harmless(str(one))}")
     for name, text in _rows(result, seconds):
         complain(f"  {style.dim(name.ljust(_WIDTH))} {text}")
-    _failures(outcome.failures, sources)
+    _failures(outcome.failures, order.sources)
     for note in outcome.notes:
         complain(f"  {style.yellow('note'.ljust(_WIDTH))} {note}")
 
 
-def _model(result: Result) -> str:
-    if not result.outcome.ledger.accounts[0].calls:
+def _model(result: Result, order: Order) -> str:
+    if not (result.outcome.ledger.accounts[0].calls and order.asks_models):
         return " · no model was asked"
     return f" by {result.model}" + (" · simulated: no real model was asked" if result.simulated else "")
 

@@ -108,7 +108,7 @@ class Builder:
             self.naming.here,
             self.naming.own,
         )
-        self._left_out: list[str] = []
+        self.left_out: list[str] = []
         """The pools that go on without what a `skip` here leaves out, the innermost last."""
 
     def scheme(self, node: n.Scheme, signature: Signature) -> ir.Scheme:
@@ -192,7 +192,7 @@ class Builder:
                 step = self.block(node, self.naming.of_label(label), pool, kind, left, out)
             case n.Skip():
                 step = ir.Skip(
-                    self.naming.fresh(), NEVER, True, START_POOL, self._left_out[-1], span=node.span
+                    self.naming.fresh(), NEVER, True, START_POOL, self.left_out[-1], span=node.span
                 )
             case _:
                 step = self.block(node, self.naming.fresh(), pool, kind, left, out)
@@ -201,7 +201,7 @@ class Builder:
 
     def _bind(self, node: n.Bind, pool: str, kind: PoolType, left: PoolType, out: list[ir.Step]) -> str:
         name = bound = self.naming.of_name(node.name.text)
-        self._left_out.append(name)
+        self.left_out.append(name)
         cast, given = id(node) in self.checked.casts, left
         if cast:
             name, left = self.naming.fresh(), self.checked.pools[id(node.value)]
@@ -222,7 +222,7 @@ class Builder:
             value = e.Reference(node.span, name)
             base = (bound, given.type, given.single, START_POOL)
             out.append(ir.Pool(*base, (value,), True, span=node.span))
-        self._left_out.pop()
+        self.left_out.pop()
         self.naming.bind(node.name.text, bound)
         return bound
 
@@ -271,9 +271,9 @@ class Builder:
                 self.naming.open(loop)
                 named = (self.naming.fresh() if parts else element, position, parts)
                 after = here(node.after) if node.after is not None else None
-                self._left_out.append(name)
+                self.left_out.append(name)
                 body, _ = self.steps_of(node.body, named[0], PoolType(left.type, True))
-                self._left_out.pop()
+                self.left_out.pop()
                 self.naming.close()
                 return ir.Foreach(*base, pool, iterable, *named, after, body=body, span=node.span)
             case n.Reduce():

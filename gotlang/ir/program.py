@@ -5,6 +5,7 @@ Its steps are in `gotlang.operations`; here are its declarations. Both are used 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, final
@@ -275,8 +276,16 @@ class Program:
     @property
     def questions(self) -> set[str]:
         """The prompts that people are asked."""
-        steps = (step for body in self.bodies.values() for step in body.all_steps())
-        return {step.prompt for step in steps if isinstance(step, Ask)}
+        return {step.prompt for step in self._steps() if isinstance(step, Ask)}
+
+    @property
+    def asked(self) -> set[str]:
+        """The prompts that models may be asked: all but those that only people are asked."""
+        by_models = {getattr(step, "prompt", "") for step in self._steps() if not isinstance(step, Ask)}
+        return {prompt.name for prompt in self.prompts} - (self.questions - by_models)
+
+    def _steps(self) -> Iterator[Step]:
+        return (step for body in self.bodies.values() for step in body.all_steps())
 
     @property
     def functions(self) -> set[str]:

@@ -41,7 +41,9 @@ def build_search(
     out.append(ir.Pool(root, type_, True, start, (given,), span=node.root.span))
     builder.naming.open([name])
     until = asked(node.until, name, state, [])[0] if node.until is not None else None
+    builder.left_out.append(base[0])
     expand, *simulate, value = (builder.region(part, name, state)[0] for part in node.parts)
+    builder.left_out.pop()
     builder.naming.close()
     return ir.Search(
         *base,
@@ -68,7 +70,9 @@ def build_first(
     branches: list[tuple[e.Expression, ir.Region]] = []
     for line in node.lines:
         builder.naming.open()
+        builder.left_out.append(base[0])
         body, left = builder.steps_of(line, pool, kind)
+        builder.left_out.pop()
         found: e.Expression = TRUE
         asked = list[ir.Step]()
         if node.until is not None and (node.way == "race" or line is not node.lines[-1]):

@@ -25,7 +25,7 @@ from gotlang.report.picture import Group, Picture, PictureNode, contract, label,
 from gotlang.report.timeline import timeline
 from gotlang.span import Source, Span
 
-HIDDEN = frozenset({"constant", "join", "grow"})
+HIDDEN = frozenset({"constant", "join", "grow", "try", "result", "answered"})
 """Kinds of operations that only pass thoughts on."""
 LONGEST_VALUE = 60
 _REQUEST: Final = ("model", "messages", "settings")

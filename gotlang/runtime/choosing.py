@@ -12,17 +12,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, final
 
-from gotlang.errors import EvaluationError, GotError
+from gotlang.errors import EvaluationError, GotError, OperationFailed
 from gotlang.ir import program as ir
 from gotlang.ir.text import to_text
 from gotlang.models.base import DecodingSettings, Message, Request
 from gotlang.operations.names import bound_inside, used_names
 from gotlang.runtime.execution import whole
 from gotlang.runtime.expansion import Expander, behind
-from gotlang.runtime.graph import DONE, Frame, GraphFull, Handle, Operation, path_key
+from gotlang.runtime.graph import DONE, SKIPPED, Frame, GraphFull, Handle, Operation, path_key
 from gotlang.runtime.spaces import first_number, inside
 from gotlang.syntax import expressions as e
-from gotlang.thought import plain
+from gotlang.thought import Thoughts, plain
 from gotlang.types import DYNAMIC
 
 RACE = "race"
@@ -96,12 +96,12 @@ class _Lines:
 
     # ---------------------------------------------------------------- what a line has left
 
-    def _judge(self, at: int, inner: Frame, left: Handle, operation: Operation) -> None:
-        """A line has ended: take it, or look at the others."""
+    def _judge(self, at: int, inner: Frame, left: Handle, operation: Operation) -> Thoughts:
+        """A line has ended: take it, or look at the others; what it leaves."""
         x, until = self.x, self._until(at)
         if self.taken:
-            return
-        self.passed[at] = left.operation.state == DONE
+            return left.operation.output
+        self.passed[at] = _left(left.operation)
         if self.passed[at] and until is not None:
             try:
                 self.passed[at] = bool(x.context.evaluate(until, whole(inner, left.operation.output)))
@@ -114,6 +114,7 @@ class _Lines:
             self.lay_out([at + 1], operation)
         elif (line := self._chosen(at)) is not None:
             self._take(line)
+        return left.operation.output
 
     def _chosen(self, at: int) -> int | None:
         """The line to take, once that is certain; `at` has ended last."""
@@ -128,9 +129,10 @@ class _Lines:
             for line in sorted(self.judges):
                 if self.passed.get(line, True):
                     return line if line in self.passed else None
-        # None has passed: the last one that has left something.
-        left = [(judge.inputs[0].state == DONE, line) for line, judge in self.judges.items()]
-        return max(left)[1] if known else None
+        # None has passed: the last one that has left something, else the last one that failed.
+        ends = ((line, judge.inputs[0]) for line, judge in self.judges.items())
+        left = [(_left(end), end.state != DONE, line) for line, end in ends]
+        return max(left)[2] if known else None
 
     def _take(self, at: int) -> None:
         """Give the result of a line, and give up those that the result does not hang on."""
@@ -141,6 +143,8 @@ class _Lines:
                 if judge.state < DONE and not self.simulated:
                     graph.remove(judge)
         left = self.judges[at].inputs[0]
+        if left.output is SKIPPED:
+            return x.context.lost(self.join, OperationFailed("each of its lines was skipped"))
         if self.note is not None and left.state == DONE:
             end = Operation(self.step, RACE, self.frame, (self.step.result, "end"), self.frame.origin)
             end.work = lambda running: x.context.sampler.note(self.note, str(at))
@@ -148,6 +152,7 @@ class _Lines:
         x.fill(self.join, [left])
         if not self.simulated:
             x.context.give_up()
+        return None
 
     # ---------------------------------------------------------------- races
 
@@ -195,3 +200,8 @@ class _Lines:
         )
         settings = DecodingSettings(temperature=0)
         return Request(model.name, messages, settings, context.settings.seed, RACE, {}, model.endpoint)
+
+
+def _left(end: Operation) -> bool:
+    """Whether a line has left something."""
+    return end.state == DONE and end.output is not SKIPPED

@@ -16,7 +16,7 @@ from typing import Any, final
 from msgspec import Struct
 
 from gotlang.errors import EvaluationError, GotError
-from gotlang.ir.program import Foreach, Pool, Step
+from gotlang.ir.program import First, Foreach, Pool, Search, Step
 from gotlang.runtime.spaces import ROOT, Space, inside
 from gotlang.thought import Thought, Thoughts
 
@@ -111,6 +111,9 @@ class Operation(Struct, eq=False):
         """Whether it is skipped, once its inputs have ended, since one was. A `foreach` goes on without that
         element, a `Pool` of several without that member."""
         members: Sequence[Operation] = ()
+        if isinstance(self.step, First | Search) and self.inputs_optional:
+            # It goes on without a line or a state, but not without what they start from.
+            return self.frame.pool(self.step.pool).operation.output is SKIPPED
         if isinstance(self.step, Pool) and len(self.step.values) > 1:
             members = self.inputs
         elif self.role == "join" and (self.name == "done" or isinstance(self.step, Foreach)):

@@ -23,6 +23,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
+from gotlang.ir import program as ir
 from gotlang.operations import block_title, record_of
 from gotlang.operations.record import BlockRecord
 from gotlang.runtime.graph import Graph, Operation, path_text
@@ -102,7 +103,7 @@ def line(
     found: dict[str, Any] = {
         "operation": operation.sequence,
         "path": path,
-        "kind": operation.role,
+        "kind": _kind(operation),
         "state": operation.state_name,
         "inputs": [before.sequence for before in operation.inputs],
         "origin": operation.origin.sequence if operation.origin is not None else None,
@@ -139,6 +140,22 @@ def thoughts(graph: Graph) -> Iterator[dict[str, Any]]:
 def both(graph: Graph, sources: Mapping[str, Source]) -> dict[str, Any]:
     """Both graphs of a run in their present state."""
     return {"operations": list(operations(graph, sources, RequestLog())), "thoughts": list(thoughts(graph))}
+
+
+def _kind(operation: Operation) -> str:
+    """The language's name for an operation: what comes after a block that may fail has that of its clause."""
+    match operation.role, operation.step:
+        case "rescue", ir.Search():
+            return "expand"
+        case "wave", _:
+            return "backup"
+        case "rescue", ir.First(way=way):
+            return "race" if way == "race" else "until"
+        case "rescue", ir.Try():
+            return "try"
+        case "rescue", _:
+            return "result"
+    return operation.role
 
 
 def _names(operation: Operation) -> dict[str, str]:

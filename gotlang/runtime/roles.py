@@ -35,12 +35,11 @@ def collect(context: Context, operation: Operation, thoughts: Thoughts) -> Thoug
 
 
 def grow(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """Add operations to the graph, or none if that fails."""
+    """Add operations to the graph, or none if that fails; the thoughts that it looked at, for pictures."""
     work, operation.work = operation.work, None
     assert work is not None
     with context.graph.all_or_nothing():
-        work(operation)
-    return NOTHING
+        return work(operation) or NOTHING
 
 
 def rescue(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:

@@ -208,16 +208,17 @@ class _Searching:
         left = self._region(step.expand, inner, state.made)
         values = Operation(step, "rescue", inner, (step.result, "states"), grow)
 
-        def work(operation: Operation) -> None:
-            if left.state != DONE:
+        def work(operation: Operation) -> Thoughts | None:
+            if left.state != DONE or not left.output:  # it failed, or was skipped
                 x.context.handled.append(path_key(inner))
-                return
+                return None
             ranks = Ranks()
             for at, thought in enumerate(left.output):
                 marks = (*state.marks, *ranks.marks(thought.value))
                 found.append(self._value(_State(thought, state, (*state.place, at), marks), operation))
             # A `value` need not look at what `simulate` left.
             x.graph.connect([each for value in found for each in (value.reached, value.worth)], end)
+            return left.output
 
         values.work = work
         return x.graph.add(values, (left,))
@@ -237,14 +238,14 @@ class _Searching:
         frame.names[region.entry] = Handle(start, True)
         return self.x.region(region, frame).operation
 
-    def _end(self, end: Operation, expanded: Iterable[tuple[_State, list[_Value]]]) -> None:
-        """Take in what a wave has found, and go on or leave the best."""
-        tree, solved = self.tree, list[_State]()
+    def _end(self, end: Operation, expanded: Iterable[tuple[_State, list[_Value]]]) -> Thoughts:
+        """Take in what a wave has found, and go on or leave the best; the new states with their values."""
+        tree, solved, new = self.tree, list[_State](), list[Thought]()
         stopped = any(cut_off(error) for lost in end.inputs for _, error in self.x.context.causes(lost))
         for state, found in expanded:
             state.children = []
             for child, frames, reached, worth in found:
-                if not worth.state == reached.state == DONE:
+                if not (worth.state == reached.state == DONE and worth.output and reached.output):
                     self.x.context.handled += map(path_key, frames)
                     continue
                 raise_beyond(worth.output)
@@ -253,17 +254,19 @@ class _Searching:
                 child.thought = _valued(child.thought, judged)
                 child.reached = _valued(reached.output[0], judged)
                 state.children.append(child)
+                new.append(child.thought)
                 tree.add(child, deeper=self.depth is None or len(child.place) < self.depth)
                 if self._holds(child.reached):
                     solved.append(child)
         if not (solved or stopped) and self.left and tree.root.leaves:
             self._wave(end)
-            return
+            return Thoughts(new)
         best = max(solved or self._ends() or tree.states, key=lambda state: state.value, default=None)
         if best is None or best.reached is None:
             raise OperationFailed("the root leaves no state that has a value")
         name = (self.step.result, "state")
         self.x.fill(self.join, [self.x.graph.constant((best.reached,), self.frame, name, end)])
+        return Thoughts(new)
 
     def _ends(self) -> list[_State]:
         """The states from which nothing follows; all of them where each was followed to its end."""

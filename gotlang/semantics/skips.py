@@ -13,13 +13,14 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import children, walk
 from gotlang.types import NEVER
 
-LeftOut = Literal["element", "member"]
-"""What a `skip` leaves out: the element of the `foreach` around it, or what a name is bound to."""
+LeftOut = Literal["element", "member", "line", "state"]
+"""What a `skip` leaves out: the element of the `foreach` around it, what a name is bound to, a line of a
+`first`, or a state of a `search`."""
 
 
 def may_skip(node: e.Node) -> bool:
     """Whether a statement may end the block that it stands in, which then leaves nothing."""
-    if isinstance(node, n.Foreach | n.Bind):
+    if isinstance(node, n.Foreach | n.Bind | n.First | n.Search):
         return False
     return isinstance(node, n.Skip) or any(map(may_skip, children(node)))
 
@@ -62,21 +63,19 @@ class SkipChecker:
             case n.Bind(value=value):
                 self._statement(value, "member")
             case n.Foreach(body=body):
-                self.suite(body, "element")
-                if self._never(body.statements[-1]):
-                    help = "skip in a branch: `if condition:` and `skip` below it"
-                    self.report.error(
-                        "GOT0341", "this leaves out every element", body.statements[-1].span, help=help
-                    )
+                self._left_out(body, "element", "this leaves out every element")
             case n.Suite():
                 self.suite(node, left_out)
             case n.Labelled(body=body) if n.is_lost(node):
                 self.suite(body, left_out or "element")
             case n.Repeated(body=body):
                 self.suite(body, None)
-            case n.Search() | n.First():
-                for part in node.parts if isinstance(node, n.Search) else node.lines:
-                    self.suite(part, None)
+            case n.Search():
+                for part in node.parts:
+                    self._left_out(part, "state", "this leaves out every state")
+            case n.First():
+                for line in node.lines:
+                    self._left_out(line, "line", "this line is never taken")
             case (
                 n.Reduce(body=body) | n.RepeatBlock(body=body) | n.Repeated(body=body) | n.Labelled(body=body)
             ):
@@ -96,6 +95,13 @@ class SkipChecker:
                 self.suite(otherwise, left_out)
             case _:
                 pass
+
+    def _left_out(self, body: n.Suite, left_out: LeftOut, every: str) -> None:
+        """Check a block that may skip, but not always."""
+        self.suite(body, left_out)
+        if self._never(body.statements[-1]):
+            help = "skip in a branch: `if condition:` and `skip` below it"
+            self.report.error("GOT0341", every, body.statements[-1].span, help=help)
 
     def _never(self, node: n.Statement) -> bool:
         found = self.pools.get(id(node))
