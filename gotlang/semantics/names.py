@@ -47,7 +47,8 @@ def check_names(node: n.Scheme | n.Score | n.Metric, symbols: Symbols, report: R
         # A metric neither asks prompts nor calls schemes, so its parameters may be named like these.
         free = {"truth", "result", *symbols.prompts, *symbols.schemes} if isinstance(node, n.Metric) else ()
         if not n.is_lost(parameter) and parameter.name.text not in free:
-            names.taken(parameter.name, an_input=True)
+            if parameter.name.text not in RESERVED:  # which is reported where it is declared
+                names.taken(parameter.name, an_input=True)
             own[parameter.name.text] = _Bound(parameter.name.span)
     names.suite(node.body, own)
     return names.wrong
