@@ -13,7 +13,6 @@ can be interrupted and continued.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any
 
 import optuna
 from landscape import FILE, Landscape
-from measurement import RESULTS, ROOT, Found, options, report, resumed
+from measurement import ROOT, Found, report, resumed, study_options
 from planted import ERRORS, Truth, planted_plan, truth
 from planted import key as point_key
 
@@ -223,13 +222,11 @@ def facts_of(programs: Sequence[str], landscape: Path = FILE) -> dict[str, Truth
 
 
 def main() -> None:
-    parser = options(__doc__)
+    parser = study_options(__doc__)
     parser.add_argument("--quick", action="store_true", help="three seeds, sort128 once")
     parser.add_argument("--programs", nargs="+", default=[*ERRORS, SORTING])
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=ARMS)
     parser.add_argument("--seeds", type=int)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="studies at a time")
-    parser.add_argument("--out", type=Path, default=RESULTS / "arms.jsonl")
     parser.add_argument("--landscape", type=Path, default=FILE)
     given = parser.parse_args()
     seeds, sorting = (given.seeds or few for few in ((3, 1) if given.quick else (10, 10)))

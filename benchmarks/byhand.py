@@ -186,10 +186,8 @@ COLUMNS = {
 }
 
 
-def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument("--quick", action="store_true", help="two rounds")
-    parser.add_argument("--rounds", type=int, default=7)
+if __name__ == "__main__":
+    parser = options(__doc__, rounds=7, quick=2)
     parser.add_argument("--serve", action="store_true", help="only serve")
     parser.add_argument("--arm", help="only this arm, as JSON")
     parser.add_argument("--url", default="")
@@ -199,8 +197,4 @@ def main() -> None:
     elif given.arm:
         print(json.dumps(asyncio.run(measure(given.arm, given.url))))
     else:
-        report(given, COLUMNS, rows(2 if given.quick else given.rounds))
-
-
-if __name__ == "__main__":
-    main()
+        report(given, COLUMNS, rows(given.rounds))

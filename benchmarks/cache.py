@@ -223,7 +223,7 @@ COLUMNS = {
 }
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--entries", type=int, nargs="+", default=[1_000, 100_000, 1_000_000], metavar="N")
     parser.add_argument("--rounds", type=int, default=7)
@@ -231,7 +231,3 @@ def main() -> None:
     given = parser.parse_args()
     entries, rounds = ([1_000, 100_000], 3) if given.quick else (given.entries, given.rounds)
     report(given, COLUMNS, rows(entries, rounds))
-
-
-if __name__ == "__main__":
-    main()

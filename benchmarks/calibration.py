@@ -147,7 +147,7 @@ def measure(length: int, scheme: Scheme, lists: int, seed: int = 0) -> list[int]
     return counts
 
 
-def main() -> None:
+if __name__ == "__main__":
     lists = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     medians: dict[int, float] = {}
     rows = []
@@ -161,7 +161,3 @@ def main() -> None:
     for length, name, mean, median, published in rows:
         lower = f"{1 - medians[length] / median:.0%}" if median else ""
         print(f"{length:>6}  {name:<34}{mean:>7.1f}{median:>8.1f}  {lower:<15} {published}")
-
-
-if __name__ == "__main__":
-    main()

@@ -151,14 +151,10 @@ def span(found: list[float], digits: int) -> str:
     return f"{min(found):.{digits}f} to {max(found):.{digits}f}"
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--lines", type=int, nargs="+", default=[1000, 10000, 100000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="two rounds of 1,000 and 10,000 lines")
     given = parser.parse_args()
     report(given, COLUMNS, rows([1_000, 10_000], 2) if given.quick else rows(given.lines, given.rounds))
-
-
-if __name__ == "__main__":
-    main()

@@ -25,7 +25,7 @@ SCHEMES = ["io", "cot", "tot", "got"]
 ROWS = 30
 
 
-def main() -> None:
+if __name__ == "__main__":
     given = options(__doc__).parse_args()
     data = ["--data", str(PROGRAMS / "data" / "digits64.csv"), "--limit", str(ROWS)]
     with tempfile.TemporaryDirectory() as folder:
@@ -36,7 +36,3 @@ def main() -> None:
         )
         wall = time.perf_counter() - started
     report(given, COLUMNS, [(ROWS, len(SCHEMES), wall, seconds, memory / 1e6)])
-
-
-if __name__ == "__main__":
-    main()

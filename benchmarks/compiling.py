@@ -58,14 +58,8 @@ def rows(sizes: list[int], rounds: int) -> Iterator[tuple[float, ...]]:
         yield size, *map(min, zip(*(stages(source) for _ in range(rounds)), strict=True))
 
 
-def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument("--steps", type=int, nargs="+", default=[1000, 3000, 10000])
-    parser.add_argument("--quick", action="store_true", help="one round")
-    parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
-    report(given, COLUMNS, rows(given.steps, 1 if given.quick else given.rounds))
-
-
 if __name__ == "__main__":
-    main()
+    parser = options(__doc__, rounds=3, quick=1)
+    parser.add_argument("--steps", type=int, nargs="+", default=[1000, 3000, 10000])
+    given = parser.parse_args()
+    report(given, COLUMNS, rows(given.steps, given.rounds))

@@ -78,13 +78,9 @@ COLUMNS = {
 }
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--size", type=int, default=1000, help="requests of a run")
     parser.add_argument("--rounds", type=int, default=9)
     given = parser.parse_args()
     report(given, COLUMNS, rows(given.size, given.rounds))
-
-
-if __name__ == "__main__":
-    main()

@@ -64,14 +64,8 @@ def rows(size: int, rounds: int) -> Iterator[tuple[object, ...]]:
         yield name, text.count("\n"), median(all_), f"{min(all_):.0f} to {max(all_):.0f}", GOAL
 
 
-def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument("--lines", type=int, default=500)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--quick", action="store_true", help="five rounds")
-    given = parser.parse_args()
-    report(given, COLUMNS, rows(given.lines, 5 if given.quick else given.rounds))
-
-
 if __name__ == "__main__":
-    main()
+    parser = options(__doc__, rounds=15, quick=5)
+    parser.add_argument("--lines", type=int, default=500)
+    given = parser.parse_args()
+    report(given, COLUMNS, rows(given.lines, given.rounds))

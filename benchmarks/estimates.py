@@ -62,9 +62,5 @@ def rows() -> Iterator[tuple[Any, ...]]:
             yield kind, state, len(found), near(every), near(means), min(means), max(means)
 
 
-def main() -> None:
-    report(options(__doc__).parse_args(), COLUMNS, rows())
-
-
 if __name__ == "__main__":
-    main()
+    report(options(__doc__).parse_args(), COLUMNS, rows())

@@ -106,7 +106,7 @@ COLUMNS = {
 }
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--quick", action="store_true", help="3,000 rows")
@@ -116,7 +116,3 @@ def main() -> None:
         print(json.dumps(one(given.one)))
     else:
         report(given, COLUMNS, rows_of([3_000] if given.quick else given.rows))
-
-
-if __name__ == "__main__":
-    main()

@@ -143,12 +143,8 @@ def measure(count: int) -> Iterator[tuple[Any, ...]]:
         yield column.name, "paper", None, *figures(column.sequential, column.parallel, column.cents)
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--rows", type=int, default=50)
     given = parser.parse_args()
     report(given, COLUMNS, measure(given.rows))
-
-
-if __name__ == "__main__":
-    main()

@@ -12,7 +12,6 @@ to `--out`, so that the benchmark can be interrupted and continued.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from measurement import PROGRAMS, RESULTS, ROOT, Found, options, report, resumed
+from measurement import PROGRAMS, ROOT, Found, report, resumed, study_options
 
 from gotlang import load
 from gotlang.api import Options, Session, run_to_end
@@ -173,14 +172,8 @@ def studies(seeds: int) -> list[Found]:
     return [{"seed": seed} for seed in range(1, seeds + 1)]
 
 
-def main() -> None:
-    parser = options(__doc__)
+if __name__ == "__main__":
+    parser = study_options(__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="studies at a time")
-    parser.add_argument("--out", type=Path, default=RESULTS / "front.jsonl")
     given = parser.parse_args()
     report(given, COLUMNS, table(resumed(given.out, studies(given.seeds), studied, given.jobs)))
-
-
-if __name__ == "__main__":
-    main()

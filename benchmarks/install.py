@@ -84,13 +84,9 @@ def rows(extras: list[str]) -> Iterator[tuple[Any, ...]]:
             yield row(built, extra, Path(folder, extra or "base"))
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--extras", default="tune", help="extras beside the base, separated by commas")
     given = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     report(given, COLUMNS, rows([extra for extra in given.extras.split(",") if extra]))
-
-
-if __name__ == "__main__":
-    main()

@@ -107,7 +107,7 @@ def measured(study: str, out: Path, seed: int, row: int) -> Found:
     return {"value": value, "cost": [round(one.usd or 0.0, 7) for one in found]}
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("study", nargs="?", default=str(ROOT / "studies" / "sort128.got"))
     parser.add_argument("--seeds", type=int, default=3)
@@ -126,7 +126,3 @@ def main() -> None:
     print(f"untuned {land.value[land.start]:.2f}, the best {land.best:.2f}")
     for name in sorted(land.allowed, key=lambda name: land.value[name])[:10]:
         print(f"  {land.value[name]:.2f}  ${land.cost[name]:.4f}  {name}")
-
-
-if __name__ == "__main__":
-    main()

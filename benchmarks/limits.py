@@ -73,12 +73,8 @@ def rows(hours: float | None) -> Iterator[tuple[Any, ...]]:
         yield requests, tokens, *(share for pair in shares for share in pair), minutes["refusals"]
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--hours", type=float, metavar="H", help="how long each run is, in virtual hours")
     given = parser.parse_args()
     report(given, COLUMNS, rows(given.hours))
-
-
-if __name__ == "__main__":
-    main()

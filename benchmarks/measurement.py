@@ -70,12 +70,25 @@ class Measurement:
         return head.replace('"rows": []', f'"rows": [\n{rows}\n  ]') + "\n"
 
 
-def options(doc: str | None) -> argparse.ArgumentParser:
-    """The options of every benchmark; a script adds its own."""
+def options(doc: str | None, rounds: int | None = None, quick: int | None = None) -> argparse.ArgumentParser:
+    """The options of every benchmark, and `--rounds` with this default, of which `--quick` makes `quick`; a
+    script adds its own."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write the result to benchmarks/results/")
     parser.add_argument("--note", default="", help="what else to know about the measurement")
+    if rounds is not None:
+        parser.add_argument("--rounds", type=int, default=rounds)
+        help = "one round" if quick == 1 else f"{quick} rounds"
+        parser.add_argument("--quick", action="store_const", dest="rounds", const=quick, help=help)
+    return parser
+
+
+def study_options(doc: str | None) -> argparse.ArgumentParser:
+    """The options of a benchmark whose lines are in a file, so that it can be continued."""
+    parser = options(doc)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    parser.add_argument("--out", type=Path, default=RESULTS / f"{Path(sys.argv[0]).stem}.jsonl")
     return parser
 
 

@@ -53,7 +53,7 @@ def rows(names: list[str]) -> Iterator[tuple[Any, ...]]:
             yield name, runs, found["seconds"], "90 s", found["peak"] / 1e9, "2 GB"
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--graph", nargs="+", choices=GRAPHS, default=["wide", "chain"])
     parser.add_argument("--runs", type=int, help=argparse.SUPPRESS)
@@ -62,7 +62,3 @@ def main() -> None:
         print(json.dumps(measure(given.graph[0], given.runs)))
     else:
         report(given, COLUMNS, rows(given.graph))
-
-
-if __name__ == "__main__":
-    main()

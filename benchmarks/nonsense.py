@@ -9,14 +9,13 @@ can be interrupted and continued.
 
 from __future__ import annotations
 
-import os
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from measurement import RESULTS, Found, options, report, resumed
+from measurement import Found, report, resumed, study_options
 from support.gotc import document, gotc
 from support.openai_server import Body, OpenAIServer
 
@@ -109,14 +108,8 @@ def table(lines: Sequence[Found]) -> Iterator[tuple[Any, ...]]:
         yield optimizer, len(some), sum(map(told, some)), asked, share
 
 
-def main() -> None:
-    parser = options(__doc__)
+if __name__ == "__main__":
+    parser = study_options(__doc__)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="studies at a time")
-    parser.add_argument("--out", type=Path, default=RESULTS / "nonsense.jsonl")
     given = parser.parse_args()
     report(given, COLUMNS, table(resumed(given.out, studies(given.seeds), studied, given.jobs)))
-
-
-if __name__ == "__main__":
-    main()

@@ -11,14 +11,12 @@ the benchmark can be interrupted and continued.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import prompts
-from measurement import RESULTS, Found, options, report, resumed
+from measurement import Found, report, resumed, study_options
 from planted import planted_plan
 
 from gotlang.api import Options
@@ -89,10 +87,8 @@ def table(lines: Sequence[Found]) -> Iterator[tuple[Any, ...]]:
 
 
 def main() -> None:
-    parser = options(__doc__)
+    parser = study_options(__doc__)
     parser.add_argument("--quick", action="store_true", help="a fifth of the studies")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="studies at a time")
-    parser.add_argument("--out", type=Path, default=RESULTS / "nulls.jsonl")
     given = parser.parse_args()
     report(given, COLUMNS, table(resumed(given.out, studies(given.quick), studied, given.jobs)))
 

@@ -183,7 +183,7 @@ def rows(sizes: list[int], rounds: int, peers: dict[str, str | None]) -> Iterato
             )
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
@@ -200,7 +200,3 @@ def main() -> None:
         sizes, rounds = ([PEER_CALLS, 20_000], 1) if given.quick else (given.sizes, given.rounds)
         peers = {way: getattr(given, way.replace("-", "_")) for way in FRAMEWORKS}
         report(given, COLUMNS, rows(sizes, rounds, peers))
-
-
-if __name__ == "__main__":
-    main()

@@ -110,12 +110,8 @@ def row(window: Browser, place: Path | str, made: Path) -> tuple[Any, ...]:
     return (count, made.stat().st_size / 1e6, *(median(one) / 1000 for one in zip(*found, strict=True)))
 
 
-def main() -> None:
+if __name__ == "__main__":
     given = options(__doc__).parse_args()
     if not installed():
         raise SystemExit("chromium and chromedriver are not installed (Debian: chromium chromium-driver)")
     report(given, COLUMNS, rows())
-
-
-if __name__ == "__main__":
-    main()

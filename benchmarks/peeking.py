@@ -13,13 +13,11 @@ held` is the bootstrap's interval at the same looks, for a tenth of the draws. E
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from measurement import RESULTS, Found, options, report, resumed
+from measurement import Found, report, resumed, study_options
 
 from gotlang.statistics import Interval, confidence_sequence, mean_interval
 from gotlang.tune.judge import FEWEST
@@ -118,16 +116,10 @@ def table(lines: Sequence[Found]) -> Iterator[tuple[Any, ...]]:
             yield line["differences"], planned, held, above, below, 1 - once, 1 - line["bootstrap"]
 
 
-def main() -> None:
-    parser = options(__doc__)
+if __name__ == "__main__":
+    parser = study_options(__doc__)
     parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="kinds at a time")
-    parser.add_argument("--out", type=Path, default=RESULTS / "peeking.jsonl")
     given = parser.parse_args()
     lines = resumed(given.out, studies(given.draws, given.rows), studied, given.jobs)
     report(given, COLUMNS, table(lines))
-
-
-if __name__ == "__main__":
-    main()

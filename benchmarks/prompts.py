@@ -14,7 +14,6 @@ Each study appends a line to `--out`, so that the benchmark can be interrupted a
 
 from __future__ import annotations
 
-import os
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from measurement import RESULTS, Found, options, report, resumed
+from measurement import Found, report, resumed, study_options
 
 from gotlang.api import Options
 from gotlang.cache.memory import MemoryCache
@@ -143,19 +142,13 @@ def studies(optimizers: Sequence[str], seeds: int, nulls: int) -> list[Found]:
     ]
 
 
-def main() -> None:
-    parser = options(__doc__)
+if __name__ == "__main__":
+    parser = study_options(__doc__)
     parser.add_argument("--quick", action="store_true", help="three studies and five null studies of each")
     parser.add_argument("--optimizers", nargs="+", default=[*OPTIMIZERS], choices=OPTIMIZERS)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--nulls", type=int)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="studies at a time")
-    parser.add_argument("--out", type=Path, default=RESULTS / "prompts.jsonl")
     given = parser.parse_args()
     seeds, nulls = given.seeds or (3 if given.quick else 10), given.nulls or (5 if given.quick else 20)
     wanted = studies(given.optimizers, seeds, nulls)
     report(given, COLUMNS, table(resumed(given.out, wanted, studied, given.jobs)))
-
-
-if __name__ == "__main__":
-    main()

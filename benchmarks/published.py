@@ -91,7 +91,7 @@ def measure(folder: Path, size: int, rows: int = 100, seeds: int = 5) -> tuple[s
     return f"| {size} | {CALLS[size]} | {cells} |", by
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -102,7 +102,3 @@ def main() -> None:
     print("| digits | calls | now | 0.1.0 | difference (95% CI) |")
     for size in CALLS:
         print(measure(chosen.folder, size, chosen.rows, chosen.seeds)[0], flush=True)
-
-
-if __name__ == "__main__":
-    main()

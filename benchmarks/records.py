@@ -118,9 +118,5 @@ def rows() -> Iterator[tuple[Any, ...]]:
     yield "codec", None, None, *codec
 
 
-def main() -> None:
-    report(options(__doc__).parse_args(), COLUMNS, rows())
-
-
 if __name__ == "__main__":
-    main()
+    report(options(__doc__).parse_args(), COLUMNS, rows())

@@ -82,7 +82,7 @@ def measure(arms: dict[str, Options], lists: list[list[int]]) -> Iterator[tuple[
         )
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--first-rounds", type=int, nargs="+", default=[], metavar="N")
@@ -95,7 +95,3 @@ def main() -> None:
     }
     arms |= {f"both, first round {count}": Options(wave=count, cache=None) for count in given.first_rounds}
     report(given, COLUMNS, measure(arms, rows(given.rows)))
-
-
-if __name__ == "__main__":
-    main()

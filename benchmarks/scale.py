@@ -296,8 +296,7 @@ COLUMNS = {
 }
 
 
-def main() -> None:
-    """Run one of them."""
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("what", choices=COLUMNS, nargs="?", default="speed")
     parser.add_argument("--quick", action="store_true", help="a tenth of the rounds, kills or rows")
@@ -324,7 +323,3 @@ def main() -> None:
     if given.write:
         (RESULTS / "scale" / f"{given.what}.json").write_text(found.json(), encoding="utf-8")
     sys.exit(0 if ok else 1)
-
-
-if __name__ == "__main__":
-    main()

@@ -84,12 +84,8 @@ def rows(count: int) -> Iterator[tuple[Any, ...]]:
             yield measure(folder, command, alone, gap_s)
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--rows", type=int, default=10)
     given = parser.parse_args()
     report(given, COLUMNS, rows(given.rows))
-
-
-if __name__ == "__main__":
-    main()

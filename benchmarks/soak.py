@@ -144,7 +144,7 @@ COLUMNS = {
 }
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--answers", type=int, default=1_000_000)
     given = parser.parse_args()
@@ -154,7 +154,3 @@ def main() -> None:
             yield from asyncio.run(soak(given.answers, Path(folder)))
 
     report(given, COLUMNS, measured())
-
-
-if __name__ == "__main__":
-    main()

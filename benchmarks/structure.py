@@ -10,14 +10,12 @@ table of results/structure.json.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from measurement import PROGRAMS, RESULTS, Found, options, report, resumed
+from measurement import PROGRAMS, Found, report, resumed, study_options
 
 from gotlang import Options, Program, load
 from gotlang.data.table import Table
@@ -159,18 +157,11 @@ def studies(tasks: Sequence[str], seeds: int, trials: int) -> list[Found]:
     return [{"task": task, "seed": seed, "trials": trials} for seed in range(1, seeds + 1) for task in tasks]
 
 
-def main() -> None:
-    """Run what is missing, and report all."""
-    parser = options(__doc__)
+if __name__ == "__main__":
+    parser = study_options(__doc__)
     parser.add_argument("tasks", nargs="*", default=[*TASKS])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--trials", type=int, default=TRIALS)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="studies at a time")
-    parser.add_argument("--out", type=Path, default=RESULTS / "structure.jsonl")
     given = parser.parse_args()
     wanted = studies(given.tasks, given.seeds, given.trials)
     report(given, COLUMNS, rows(resumed(given.out, wanted, studied, given.jobs)))
-
-
-if __name__ == "__main__":
-    main()

@@ -73,8 +73,7 @@ def row(line: Found) -> tuple[object, ...]:
     return name, seed, result, lead, *rest
 
 
-def main() -> None:
-    """Run what is missing and report all."""
+if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument(
@@ -86,7 +85,3 @@ def main() -> None:
     wanted = [{"name": name, "seed": seed} for name in given.studies for seed in given.seeds]
     lines = resumed(given.out, wanted, studied, given.jobs)
     report(given, COLUMNS, map(row, lines))
-
-
-if __name__ == "__main__":
-    main()

@@ -123,13 +123,6 @@ def rows(rounds: int) -> Iterator[tuple[Any, ...]]:
         yield asyncio.run(measure(batching, limit, rounds))
 
 
-def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument("--quick", action="store_true", help="one round")
-    parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
-    report(given, COLUMNS, rows(1 if given.quick else given.rounds))
-
-
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, rounds=5, quick=1).parse_args()
+    report(given, COLUMNS, rows(given.rounds))

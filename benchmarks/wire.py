@@ -237,10 +237,8 @@ def rows(rounds: int, requests: int, in_flight: int) -> Iterator[tuple[Any, ...]
             )
 
 
-def main() -> None:
-    parser = options(__doc__)
-    parser.add_argument("--quick", action="store_true", help="two rounds")
-    parser.add_argument("--rounds", type=int, default=7)
+if __name__ == "__main__":
+    parser = options(__doc__, rounds=7, quick=2)
     parser.add_argument("--requests", type=int, default=400)
     parser.add_argument("--in-flight", type=int, default=16)
     parser.add_argument("--serve", action="store_true", help="only serve")
@@ -249,8 +247,4 @@ def main() -> None:
         content = json.dumps(answer()).encode()
         asyncio.run(serve(lambda body: content, 0.0))
     os.environ.pop("OPENAI_API_KEY", None)
-    report(given, COLUMNS, rows(2 if given.quick else given.rounds, given.requests, given.in_flight))
-
-
-if __name__ == "__main__":
-    main()
+    report(given, COLUMNS, rows(given.rounds, given.requests, given.in_flight))
