@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any, Final, final
 
@@ -32,6 +33,7 @@ _REQUEST: Final = ("model", "messages", "settings")
 """What the page shows of a request."""
 PICTURE_BYTES: Final = 1_000_000
 """A larger picture is not shown on a page."""
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, default=str)
 _PART = re.compile(r"(.*?)((?:\[[^\]]*\])*)", re.DOTALL)
 
 Line = Mapping[str, Any]
@@ -68,7 +70,8 @@ def execution(lines: Sequence[Line], title: str) -> Picture:
         seconds = line["ended"] - line["began"] if {"began", "ended"} <= line.keys() else None
         first = next((t for t in thoughts if scores.get(made_of(t)) == best), None)
         value = values.get(made_of(first)) if first is not None else None
-        words = "" if value is None or line["kind"] in HIDDEN or short(value) in about[3] else short(value)
+        words = "" if value is None or line["kind"] in HIDDEN else short(value)
+        words = "" if words in about[3] else words
         place = place_of(line)
         nodes.append(PictureNode(*about, groups.of(line["path"]), best, cost, place, seconds, words))
     found = reduced([node.id for node in nodes], connected)
@@ -182,12 +185,17 @@ def skipped(line: Line) -> int:
 
 def place_of(line: Line) -> str | None:
     """Where in the source an operation comes from: the file's name and the line."""
-    return f"{PurePath(line['file']).name}:{line['line']}" if "file" in line else None
+    return f"{_name(line['file'])}:{line['line']}" if "file" in line else None
+
+
+@lru_cache(256)
+def _name(file: str) -> str:
+    return PurePath(file).name
 
 
 def short(value: Any) -> str:
     """A value in one short line."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = value if isinstance(value, str) else _JSON.encode(value)
     text = " ".join(text.split())
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
 
@@ -199,22 +207,30 @@ class Groups:
 
     names: Mapping[str, str]
     found: dict[str, Group] = field(default_factory=dict)
+    _within: dict[str, int | None] = field(default_factory=dict)
 
     def of(self, path: str) -> int | None:
         """The innermost group of an operation's path; made if it is new."""
-        walked, *parts = path.split("/")[:-1] or [path]
-        parent: int | None = None
-        for part in parts:
-            match = _PART.fullmatch(part)
-            assert match is not None
-            numbers = re.findall(r"\[([^\]]*)\]", match[2])
-            block = f"{walked}/{match[1]}"
-            name = self.names.get(block, "")
-            parent = self._add(block, name or match[1], parent)
-            for depth, number in enumerate(numbers):
-                block += f"[{number}]"
-                parent = self._add(block, _turn(name, number, first=depth == 0 and len(numbers) > 1), parent)
-            walked += f"/{part}"
+        head, new = path.rpartition("/")[0], list[str]()
+        while "/" in head and head not in self._within:
+            new.append(head)
+            head = head.rpartition("/")[0]
+        group = self._within.get(head)
+        for inner in reversed(new):
+            self._within[inner] = group = self._inside(inner, group)
+        return group
+
+    def _inside(self, path: str, parent: int | None) -> int | None:
+        outer, _, part = path.rpartition("/")
+        match = _PART.fullmatch(part)
+        assert match is not None
+        numbers = re.findall(r"\[([^\]]*)\]", match[2])
+        block = f"{outer}/{match[1]}"
+        name = self.names.get(block, "")
+        parent = self._add(block, name or match[1], parent)
+        for depth, number in enumerate(numbers):
+            block += f"[{number}]"
+            parent = self._add(block, _turn(name, number, first=depth == 0 and len(numbers) > 1), parent)
         return parent
 
     def _add(self, key: str, text: str, parent: int | None) -> int:

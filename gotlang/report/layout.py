@@ -72,32 +72,52 @@ def arrange(picture: Picture) -> dict[str, Arrangement]:
         while left[-1 - shared] == right[-1 - shared]:
             shared += 1
         edges[left[-shared]][left[-1 - shared], right[-1 - shared]] = None
-    return {key: _arranged(list(members[key]), list(edges[key])) for key in members}
+    known: dict[tuple[int, _Edges], _Layers] = {}  # most groups are turns of a few blocks, and alike
+    return {key: _named(list(members[key]), edges[key], known) for key in members}
 
 
-def _arranged(items: Sequence[str], edges: Sequence[tuple[str, str]]) -> Arrangement:
+_Edges = tuple[tuple[int, int], ...]
+_Layers = tuple[list[list[int]], list[tuple[int, int]]]
+
+
+def _named(
+    items: Sequence[str], edges: Iterable[tuple[str, str]], known: dict[tuple[int, _Edges], _Layers]
+) -> Arrangement:
+    """The arrangement of a group with these members; `known` are those of groups by their numbers."""
+    number = {item: index for index, item in enumerate(items)}
+    shape = len(items), tuple((number[a], number[b]) for a, b in edges)
+    if shape not in known:
+        known[shape] = _arranged(*shape)
+    layers, forward = known[shape]
+    rows = tuple(tuple(items[index] for index in row) for layer in layers for row in _rows(layer))
+    return Arrangement(rows, tuple((items[a], items[b]) for a, b in forward))
+
+
+def _arranged(count: int, edges: _Edges) -> _Layers:
+    """The layers of a group of so many members, each in order, and the connections that go downwards."""
+    items = range(count)
     order = sorted_by_dependency(items, edges)
     place = {item: index for index, item in enumerate(order)}
     forward = [(a, b) for a, b in edges if place[a] < place[b]]
-    before: dict[str, list[str]] = {item: [] for item in items}
-    after: dict[str, list[str]] = {item: [] for item in items}
+    before: dict[int, list[int]] = {item: [] for item in items}
+    after: dict[int, list[int]] = {item: [] for item in items}
     for a, b in forward:
         before[b].append(a)
         after[a].append(b)
-    layer: dict[str, int] = {}
+    layer: dict[int, int] = {}
     for item in order:
         layer[item] = max((layer[a] + 1 for a in before[item]), default=0)
     for item in reversed(order):  # a source goes just above what it leads to
         if after[item] and not before[item]:
             layer[item] = min(layer[b] for b in after[item]) - 1
-    layers: list[list[str]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
+    layers: list[list[int]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
     for item in items:
         layers[layer[item]].append(item)
     _order(layers, before, after)
-    return Arrangement(tuple(row for one in layers for row in _rows(one)), tuple(forward))
+    return layers, forward
 
 
-def _order(layers: list[list[str]], before: dict[str, list[str]], after: dict[str, list[str]]) -> None:
+def _order(layers: list[list[int]], before: dict[int, list[int]], after: dict[int, list[int]]) -> None:
     """Order each layer by the mean place of its members' neighbors, downwards and upwards in turn."""
     place = {item: index - (len(row) - 1) / 2 for row in layers for index, item in enumerate(row)}
     for sweep in range(SWEEPS):
@@ -110,10 +130,10 @@ def _order(layers: list[list[str]], before: dict[str, list[str]], after: dict[st
             place.update({item: index - (len(row) - 1) / 2 for index, item in enumerate(row)})
 
 
-def _rows(layer: list[str]) -> Iterable[tuple[str, ...]]:
+def _rows(layer: list[int]) -> Iterable[list[int]]:
     """A layer in rows of about the same length, none of them longer than the widest."""
     longest = -(-len(layer) // -(-len(layer) // WIDEST))
-    return (tuple(layer[start : start + longest]) for start in range(0, len(layer), longest))
+    return (layer[start : start + longest] for start in range(0, len(layer), longest))
 
 
 def _mean(values: Sequence[float], otherwise: float) -> float:

@@ -138,7 +138,10 @@ def without_lone_groups(picture: Picture) -> Picture:
         frame[group.id] = frame[group.parent] if lone else group.id
         if group.id in filled and not lone:
             groups.append(dataclasses.replace(group, parent=frame[group.parent]))
-    nodes = tuple(dataclasses.replace(node, group=frame[node.group]) for node in picture.nodes)
+    nodes = tuple(
+        node if frame[node.group] == node.group else dataclasses.replace(node, group=frame[node.group])
+        for node in picture.nodes
+    )
     return dataclasses.replace(picture, nodes=nodes, groups=tuple(groups))
 
 

@@ -16,9 +16,9 @@ from gotlang.errors import CacheError, UsageError
 from gotlang.options import default_cache
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.report.formats import view
-from gotlang.report.graphs import details, pictures
+from gotlang.report.graphs import details
 from gotlang.report.history import RunRecord, state_now
-from gotlang.report.picture import COLORS
+from gotlang.report.picture import COLORS, Picture
 from gotlang.report.recorded import facts_of, sources_of, title_of_run
 from gotlang.studio.site import Studio, studio_of
 from gotlang.writing import replace_file
@@ -53,23 +53,16 @@ def cache_of(studio: Studio, record: RunRecord) -> Cache | None:
     return None
 
 
-def shown(studio: Studio, record: RunRecord, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the page of a run shows of its graph at once: views, facts and thoughts, without requests."""
-    title = title_of_run(record)
-    found = pictures(lines, title) if lines else []
-    sources = sources_of(record) if within(studio, record) else []
-    thin = details(lines, None, sources)
+def shown(record: RunRecord, pictures: Sequence[Picture]) -> dict[str, Any]:
+    """What the page of a run shows at once: facts, and these views of its graph."""
     return {
-        "title": title,
+        "title": title_of_run(record),
         "facts": facts_of(record),
-        "views": [view(picture) for picture in found],
+        "views": [view(picture) for picture in pictures],
         "colors": COLORS,
         "state": state_now(record),
         "simulated": is_simulated(record),
         "run": record.run,
-        "operations": thin["operations"],
-        "requests": thin["requests"],
-        "places": thin["places"],
     }
 
 

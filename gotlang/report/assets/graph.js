@@ -9,8 +9,21 @@ const chosen = { view: null, item: null, origins: new Set(), matches: new Set(),
 
 // ---------------------------------------------------------------- views
 
+// Views by name as they came, and what was made of those that were looked at.
+const views = new Map(doc.views.map((raw) => [raw.name, raw])), made = new Map();
+
+// A view that has grown keeps what is folded.
+function viewOf(name) {
+  const raw = views.get(name), before = made.get(name);
+  if (before && before.raw === raw) return before;
+  const view = makeView(raw);
+  if (before) for (const key of view.groups.keys()) if (before.groups.has(key)) view.folded[before.folded.has(key) ? "add" : "delete"](key);
+  made.set(name, view);
+  return view;
+}
+
 function makeView(raw) {
-  const view = { ...raw, nodes: new Map(), groups: new Map(), folded: new Set() };
+  const view = { ...raw, raw, nodes: new Map(), groups: new Map(), folded: new Set() };
   for (const [id, kind, family, label, detail, state, group, score, usd, place, seconds] of raw.nodes)
     view.nodes.set("n" + id, { key: "n" + id, id, kind, family, label, detail, state, score, usd, place, seconds, up: group === null ? "all" : "g" + group });
   for (const [id, label, parent] of raw.groups)

@@ -94,7 +94,7 @@ function originsOf(key) {
 }
 
 function choose(name) {
-  chosen.view = views.find((view) => view.name === name);
+  chosen.view = viewOf(name);
   chosen.item = null; chosen.matches = new Set(); chosen.origins = originsOf(null);
   layOut(chosen.view);
   for (const button of $("views").children) button.setAttribute("aria-pressed", String(button.dataset.view === name));
@@ -165,14 +165,14 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { re
 function heading() {
   $("title").textContent = doc.title;
   $("facts").textContent = $("facts").title = doc.facts.map(([name, value]) => name ? `${name} ${value}` : value).join(" · ");
-  $("views").replaceChildren(...views.map((view) => {
-    const button = make("button", view.name);
-    button.type = "button"; button.dataset.view = view.name;
-    button.setAttribute("aria-pressed", String(chosen.view !== null && chosen.view.name === view.name));
-    button.onclick = () => choose(view.name);
+  $("views").replaceChildren(...[...views.keys()].map((name) => {
+    const button = make("button", name);
+    button.type = "button"; button.dataset.view = name;
+    button.setAttribute("aria-pressed", String(chosen.view !== null && chosen.view.name === name));
+    button.onclick = () => choose(name);
     return button;
   }));
-  $("views").hidden = views.length < 2;
+  $("views").hidden = views.size < 2;
 }
 
 // The graph has grown, or more is known of it: what is folded, chosen and in view stays.
@@ -180,26 +180,21 @@ function grown(more) {
   Object.assign(doc, more);
   texts.clear();
   readMakers();
-  if (!more.views) return search();
-  const old = new Map(views.map((view) => [view.name, view])), name = chosen.view ? chosen.view.name : null;
-  views.splice(0, views.length, ...doc.views.map(makeView));
-  for (const view of views) {
-    const before = old.get(view.name);
-    if (before) for (const key of view.groups.keys()) if (before.groups.has(key)) view.folded[before.folded.has(key) ? "add" : "delete"](key);
-  }
-  if (!views.length) return heading();
-  if (!views.some((view) => view.name === name)) { choose(views[0].name); return heading(); }
-  chosen.view = views.find((view) => view.name === name);
+  for (const raw of more.views || []) views.set(raw.name, raw);
+  if (!chosen.view && views.size) choose(views.keys().next().value);
+  heading();
+  if (!chosen.view || viewOf(chosen.view.name) === chosen.view) return search();
+  chosen.view = viewOf(chosen.view.name);
   if (chosen.item !== null && !chosen.view.nodes.has(chosen.item) && !chosen.view.groups.has(chosen.item)) chosen.item = null;
   chosen.origins = originsOf(chosen.item);
   layOut(chosen.view);
-  heading(); legend(); search();
+  legend(); search();
   if (moved || chosen.item !== null) redraw(); else fit();
 }
 
-if (views.length && views[0].name === "plan") $("coloring").parentElement.hidden = true; // nothing has run yet: only the kind is known
+if (views.has("plan")) $("coloring").parentElement.hidden = true; // nothing has run yet: only the kind is known
 readTheme();
 heading();
-if (views.length) choose(views[0].name);
+if (views.size) choose(views.keys().next().value);
 // For tests and for the console.
 globalThis.graph = { chosen, camera, choose, select, search, next, toggle, at, grown };

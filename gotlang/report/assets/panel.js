@@ -1,5 +1,4 @@
 // The panel with the details of an operation or a thought, and the search.
-const views = doc.views.map(makeView);
 
 function marked(text) {
   const pre = make("pre"), word = $("search").value.trim().toLowerCase();
@@ -45,7 +44,7 @@ function show(key) {
   if (node.place && doc.places && doc.places[node.place]) panel.append(make("code", doc.places[node.place], "line"));
   if (view.name === "reasoning") showThought(panel, view.details[node.id]);
   else if (view.name === "plan") showPlan(panel, view.details[node.id]);
-  else showOperation(panel, doc.operations[node.id]);
+  else showOperation(panel, (doc.operations || {})[node.id]);
   neighbors(panel, view, key);
   resized();
 }
@@ -59,7 +58,7 @@ function showGroup(panel, view, group) {
 }
 
 function showOperation(panel, operation) {
-  if (!operation) return;
+  if (!operation) return doc.reading && panel.append(make("p", "The prompt is being read.", "soft"));
   if (operation.failed) panel.append(make("h3", "error"));
   for (const [sample, reason] of operation.failed || []) panel.append(passage(sample === null ? "the operation" : `response ${sample}`, "", reason));
   for (const [number, samples, sources, responses] of operation.asked || []) showAsked(panel, number, samples, sources, responses, operation.path);
@@ -105,7 +104,7 @@ function showThought(panel, made) {
   panel.append(make("h3", "thought"), thoughtBlock(found.thought));
   const operation = doc.operations[made[0]];
   for (const [number, samples, sources, responses] of operation.asked || []) showAsked(panel, number, samples, sources, responses);
-  if (views.some((view) => view.name === "execution")) {
+  if (views.has("execution")) {
     const button = make("button", "show the operation that made it", "link");
     button.onclick = () => { choose("execution"); if (chosen.view.nodes.has("n" + made[0])) select("n" + made[0], { move: true }); };
     panel.append(button);

@@ -6,7 +6,7 @@ function about() {
   $("stop").hidden = doc.state !== "running" || !doc.mine;
   $("again").hidden = doc.state === "running";
   $("said").textContent = doc.said || "";
-  if (doc.state === "running" && !doc.views.length) $("said").textContent = "Nothing has begun yet.";
+  if (doc.state === "running" && !views.size) $("said").textContent = "Nothing has begun yet.";
 }
 
 async function readRequests() {

@@ -14,9 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gotlang.collecting import relaxed_gc
 from gotlang.errors import UsageError
 from gotlang.report.edits import Edit, read_edits, write_edits
+from gotlang.report.formats import view
+from gotlang.report.graphs import execution, pictures
 from gotlang.report.history import Following, RunRecord, state_now
+from gotlang.report.picture import Picture
 from gotlang.result import dollars
 from gotlang.studio.events import News, stream
 from gotlang.studio.processes import Limits
@@ -33,14 +37,17 @@ _PATIENCE: Final = 4
 def run(request: Request) -> Response:
     """The page, which asks for its graph once it is there, and then for prompts and responses."""
     studio, record = studio_of(request), run_named(request)
-    data = {**shown(studio, record, ()), "said": studio.processes.said(record.run)}
-    return _VIEW.response(request, data["title"], {**data, "reading": True, **_about(studio, record)})
+    about = _about(studio, record)
+    data = {**shown(record, ()), **about, "said": studio.processes.said(record.run), "reading": True}
+    return _VIEW.response(request, data["title"], data, path=about["path"])
 
 
+@relaxed_gc()
 def graph(request: Request) -> Response:
-    """The graph of the run as it is now, without prompts and responses."""
+    """The operations of the run as they are now. All else comes with the details, when these are drawn."""
     studio, record = studio_of(request), run_named(request)
-    return as_json(shown(studio, record, list(studio.history.graph(record.run))))
+    lines = list(studio.history.graph(record.run))
+    return as_json(shown(record, [execution(lines, record.run)] if lines else ()))
 
 
 def _about(studio: Studio, record: RunRecord) -> dict[str, Any]:
@@ -53,10 +60,17 @@ def _about(studio: Studio, record: RunRecord) -> dict[str, Any]:
     }
 
 
+@relaxed_gc()
 def details(request: Request) -> Response:
-    """Every prompt and response of the run."""
+    """Every prompt and response of the run, and the other views of its graph."""
     studio, record = studio_of(request), run_named(request)
-    return as_json({**whole(studio, record, list(studio.history.graph(record.run))), "reading": False})
+    lines = list(studio.history.graph(record.run))
+    others = [view(picture) for picture in _pictures(record, lines)[1:]]
+    return as_json({**whole(studio, record, lines), "views": others, "reading": False})
+
+
+def _pictures(record: RunRecord, lines: Sequence[dict[str, Any]]) -> list[Picture]:
+    return pictures(lines, record.run) if lines else []
 
 
 def events(request: Request) -> Response:
@@ -65,6 +79,7 @@ def events(request: Request) -> Response:
     following, name = Following(studio.history.live(record.run)), record.run
     read, due, over = 0, 0.0, False
 
+    @relaxed_gc()
     def look() -> News | None:
         nonlocal read, due, over
         if over:
@@ -73,13 +88,13 @@ def events(request: Request) -> Response:
         if state_now(now) != "running":
             over = True
             lines = list(studio.history.graph(name))
-            last = {**shown(studio, now, lines), "mine": False, "said": studio.processes.said(name)}
+            last = {**shown(now, _pictures(now, lines)), "mine": False, "said": studio.processes.said(name)}
             return [("graph", last)]
         started = time.monotonic()
         if following.more().read == read or started < due:
             return []
         read, lines = following.read, following.operations
-        data = shown(studio, now, lines)
+        data = shown(now, _pictures(now, lines))
         data["facts"] += _progress(now, lines)
         due = time.monotonic() + _PATIENCE * (time.monotonic() - started)
         return [("graph", data)]
