@@ -115,16 +115,6 @@ def named(folder: Path, kind: str) -> str:
     return str(next(run["run"] for run in runs if run["kind"] == kind))
 
 
-def until(window: Browser, script: str, seconds: float = 20.0) -> None:
-    """Wait until a script gives something true."""
-    end = time.monotonic() + seconds
-    while not window.run(script):
-        assert time.monotonic() < end, (
-            f"never: {script}: {window.run('return document.body.innerText')[:2000]}"
-        )
-        time.sleep(0.05)
-
-
 @needs_browser
 def test_rows_are_filtered_to_where_schemes_differ_and_one_opens_as_a_graph(
     folder: Path, running: Running, window: Browser, keep: Keep
@@ -140,8 +130,8 @@ def test_rows_are_filtered_to_where_schemes_differ_and_one_opens_as_a_graph(
     keep(window, "studio-rows")
     assert window.run("return document.querySelectorAll('#panel img, #panel script').length") == 0
     window.run("[...document.querySelectorAll('#panel button')].at(-1).click()")
-    until(window, "return location.pathname.startsWith('/runs/')")
-    until(window, "return document.readyState === 'complete'")
+    window.until("location.pathname.startsWith('/runs/')")
+    window.until("document.readyState === 'complete'")
     again = json.loads(gotc("show", "last", "--json", cwd=folder).stdout)
     assert again["scheme"] == "voted" and again["inputs"] == rows[differ[0]]["inputs"]
     assert again["spent"]["calls"] == 0  # from the cache
@@ -175,7 +165,7 @@ def test_a_study_of_fifty_trials_is_watched_and_ends_with_its_front(
     count = "return document.querySelectorAll('details tbody tr').length"
     first = window.run(count)
     assert process.wait(120) == 0, process.communicate()
-    until(window, "return document.querySelector('.verdict b').innerText !== 'running'")
+    window.until("document.querySelector('.verdict b').innerText !== 'running'")
     document = json.loads((runs / f"{run}.json").read_text())["document"]
     assert window.run(count) == document["trials"]
     if seen == "running":
@@ -207,11 +197,11 @@ def test_the_playground_diagnoses_while_one_types_shows_prompts_and_runs(
     folder: Path, running: Running, window: Browser, keep: Keep
 ) -> None:
     window.open(running.at("/playground?program=say.got"))
-    until(window, "return document.getElementById('state').innerText.startsWith('no errors')")
+    window.until("document.getElementById('state').innerText.startsWith('no errors')")
     end = "{ anchor: playground.editor.state.doc.length - 1 }"
     window.run(f"playground.editor.focus(); playground.editor.dispatch({{ selection: {end} }})")
     window.press("Enter", "Generate(k=1) shout(n")
-    until(window, "return document.getElementById('state').innerText.startsWith('2 errors')")
+    window.until("document.getElementById('state').innerText.startsWith('2 errors')")
     assert "shout" in window.run("return document.getElementById('problems').innerText")
     assert window.run("return document.getElementById('run').disabled")
     keep(window, "playground-error")
@@ -220,23 +210,23 @@ def test_the_playground_diagnoses_while_one_types_shows_prompts_and_runs(
         f"const line = playground.editor.state.doc.line({lines});"
         "playground.editor.dispatch({ changes: { from: line.from - 1, to: line.to } })"
     )
-    until(window, "return document.getElementById('state').innerText.startsWith('no errors')")
+    window.until("document.getElementById('state').innerText.startsWith('no errors')")
     # An edit that is not saved, and from here on the keyboard alone.
     window.run(
         "const at = playground.editor.state.doc.toString().indexOf('Say {{');"
         "playground.editor.dispatch({ changes: { from: at, to: at + 3, insert: 'Please say' } })"
     )
-    until(window, "return document.getElementById('state').innerText.includes('not saved')")
+    window.until("document.getElementById('state').innerText.includes('not saved')")
     window.run(
         "document.getElementById('scheme').value = 'voted'; document.getElementById('scheme').onchange()"
     )
     window.run("document.getElementById('table').value = 'n.csv'; document.getElementById('row').value = '5'")
     window.run("document.getElementById('fill').focus()")
     window.press("Enter")
-    until(window, "return document.getElementById('prompts').innerText.includes('Please say w5')")
+    window.until("document.getElementById('prompts').innerText.includes('Please say w5')")
     window.run("document.getElementById('run').focus()")
     window.press("Enter")
-    until(window, "return document.getElementById('result').innerText.includes('done')")
+    window.until("document.getElementById('result').innerText.includes('done')")
     shown = window.run("return document.getElementById('result').innerText")
     assert "simulated" in shown and "3 calls" in shown
     keep(window, "playground")
@@ -263,7 +253,7 @@ def test_pages_of_data_fit_a_phone_in_the_dark_and_load_nothing_from_elsewhere(
             ):
                 dark.open(running.at(page))
                 if name == "playground":
-                    until(dark, "return document.getElementById('state').innerText.startsWith('no errors')")
+                    dark.until("document.getElementById('state').innerText.startsWith('no errors')")
                 assert cut_off(dark) == [], (name, width)
                 assert too_faint(dark) == [], (name, width)
                 loaded = dark.run("return performance.getEntriesByType('resource').map((one) => one.name)")

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support import slow, writing
@@ -47,16 +46,6 @@ def keep(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Browser, s
     return lambda window, name: window.screenshot(folder / f"{name}.png")
 
 
-def until(window: Browser, script: str, seconds: float = 20) -> Any:
-    """What a script gives once that is something."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := window.run(f"return {script}"):
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"{script}; told: {window.run('return document.body.innerText.slice(0, 600)')}")
-
-
 def select(window: Browser, label: str, place: int = 0) -> None:
     """Choose an operation of the graph by its label."""
     window.run(
@@ -90,10 +79,10 @@ def test_a_run_is_started_from_the_page_and_watched_as_it_grows(
         assert window.run("return location.search") == ""  # the token is not in the address any more
         window.press("Tab", "Tab", "Tab")  # the menu, the search
         press_button(window, "New run")
-        until(window, "document.querySelector('#inputs textarea')")
+        window.until("document.querySelector('#inputs textarea')")
         window.type("#inputs textarea", "12")
         press_button(window, "Run")
-        until(window, "location.pathname.startsWith('/runs/') && window.graph !== undefined")
+        window.until("location.pathname.startsWith('/runs/') && window.graph !== undefined")
         seen: list[list[str]] = []
         for _ in range(400):
             states = window.run(COUNTS)
@@ -113,7 +102,7 @@ def test_a_run_is_started_from_the_page_and_watched_as_it_grows(
         bars, path = window.run("return [graph.chosen.view.nodes.size, graph.chosen.view.results.length]")
         assert bars == 23 and 4 <= path <= 23
         keep(window, "studio_time_line")
-        until(window, "!doc.reading")
+        window.until("!doc.reading")
         select(window, "Generate guess", 3)
         panel = window.run("return document.getElementById('panel').innerText")
         assert "Say 4." in panel and "slow.got:" in panel and "response" in panel
@@ -134,8 +123,7 @@ def test_a_run_of_another_process_is_watched_and_stays_readable_when_it_is_kille
                     break
                 time.sleep(0.05)
             window.open(served.at("/runs/other"))
-            until(
-                window,
+            window.until(
                 "graph.chosen.view && [...graph.chosen.view.nodes.values()].some((n) => n.state === 'done')",
             )
             assert window.run("return [doc.state, document.getElementById('stop').hidden]") == [
@@ -144,7 +132,7 @@ def test_a_run_of_another_process_is_watched_and_stays_readable_when_it_is_kille
             ]
             process.kill()
             process.communicate()
-            until(window, "doc.state === 'killed'")
+            window.until("doc.state === 'killed'")
             assert window.run("return graph.chosen.view.nodes.size") > 3
             clean(window)
     finally:
@@ -161,7 +149,7 @@ def test_a_prompt_is_edited_and_only_what_depends_on_it_is_asked_again(
         assert gotc("run", "text.got", "--as", "first", cwd=tmp_path, **model).returncode == 0
         with studio(tmp_path, **model) as served:
             window.open(served.at("/runs/first"))
-            until(window, "!doc.reading")
+            window.until("!doc.reading")
             select(window, "Generate write", 1)
             press_button(window, "Edit the prompt")
             window.run(
@@ -172,8 +160,7 @@ def test_a_prompt_is_edited_and_only_what_depends_on_it_is_asked_again(
             keep(window, "studio_edit")
             asked = len(server.requests)
             window.run(SUBMIT)
-            until(
-                window,
+            window.until(
                 "location.pathname !== '/runs/first' && window.graph && doc.state === 'done'",
             )
             new = [writing.asked(one.body) for one in server.requests[asked:]]
@@ -193,7 +180,7 @@ def test_a_prompt_is_edited_and_only_what_depends_on_it_is_asked_again(
 
             # A limit that does not suffice is said on the page of the run; without a limit nothing starts.
             window.open(served.at("/runs/first"))
-            until(window, "!doc.reading")
+            window.until("!doc.reading")
             select(window, "Generate write", 0)
             press_button(window, "Edit the prompt")
             window.run(
@@ -202,11 +189,11 @@ def test_a_prompt_is_edited_and_only_what_depends_on_it_is_asked_again(
                 "document.querySelector('.edit [name=calls]').value = ''"
             )
             window.run(SUBMIT)
-            assert "needs a limit" in until(window, "document.getElementById('told').textContent")
+            assert "needs a limit" in window.until("document.getElementById('told').textContent")
             asked = len(server.requests)
             window.run("document.querySelector('.edit [name=calls]').value = '1'")
             window.run(SUBMIT)
-            until(window, "location.pathname !== '/runs/first' && window.graph && doc.state === 'partial'")
+            window.until("location.pathname !== '/runs/first' && window.graph && doc.state === 'partial'")
             assert len(server.requests) == asked + 1
             assert "1 of 1 calls made" in window.run("return document.getElementById('facts').textContent")
             assert all("400 (Bad Request)" in error for error in window.errors())
@@ -233,7 +220,7 @@ def test_scripts_in_prompts_responses_programs_and_tags_do_not_run(window: Brows
             assert "onerror" in text and "kept" in text
             clean(window)
             window.open(served.at("/runs/one"))
-            until(window, "!doc.reading")
+            window.until("!doc.reading")
             select(window, "Generate ask")
             panel = window.run("return document.getElementById('panel').innerText")
             assert panel.count("onerror") >= 3  # the prompt, the response, the thought
@@ -276,12 +263,12 @@ def test_the_keyboard_alone_searches_tags_opens_and_walks_through_a_run(
         focus("[aria-label='tags of n2']")
         window.press("Enter")
         window.press("good", "Enter")
-        assert until(window, "document.querySelector('#list button.chip')?.textContent") == "good"
+        assert window.until("document.querySelector('#list button.chip')?.textContent") == "good"
         assert served.get("/runs").data[1]["tags"] == ["good"]
         window.run("document.getElementById('search').focus()")
         focus("#list a")
         window.press("Enter")
-        until(window, "location.pathname === '/runs/n2' && !doc.reading")
+        window.until("location.pathname === '/runs/n2' && !doc.reading")
         focus("#canvas")
         window.press("ArrowDown", "ArrowDown")
         assert window.run("return document.querySelector('#panel h2').textContent")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import socket
 from dataclasses import dataclass, field
@@ -149,4 +150,5 @@ class _Ending(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop."""
         self._studio.ending = True
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what is cut off now is no error
         await super().shutdown(sockets)

@@ -64,6 +64,15 @@ class Browser:
         """Run a function's body in the page; what it returns."""
         return _post(f"{self._base}/execute/sync", {"script": script, "args": list(arguments)})
 
+    def until(self, script: str, seconds: float = 20) -> Any:
+        """What an expression in the page gives once that is something. Raises AssertionError."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if found := self.run(f"return {script}"):
+                return found
+            time.sleep(0.05)
+        raise AssertionError(f"{script}; told: {self.run('return document.body.innerText.slice(0, 600)')}")
+
     def click(self, x: float, y: float) -> None:
         """Click with a mouse at a place in the window."""
         move = {"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)}
@@ -92,7 +101,8 @@ class Browser:
         self.keys("".join(KEYS.get(key, key) for key in keys))
 
     def processor_s(self) -> float:
-        """The processor time that the page's main thread has used since the first call, in seconds."""
+        """The processor time in seconds that the page's main thread has used since the first call, and on
+        later pages since their beginning."""
         for command, given in (
             ("Performance.enable", {"timeDomain": "threadTicks"}),
             ("Performance.getMetrics", {}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ class Running:
     """A studio that runs. `address` is what it printed, with the token."""
 
     address: str
+    pid: int
     port: int = field(init=False)
     token: str = field(init=False)
 
@@ -54,6 +56,11 @@ class Running:
     @property
     def cookie(self) -> dict[str, str]:
         return {"Cookie": f"gotc_studio_{self.port}={self.token}"}
+
+    def processor_s(self) -> float:
+        """The processor time that it has used, in seconds (on Linux)."""
+        user, system = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def at(self, path: str) -> str:
         """The address of a page, with the token."""
@@ -89,7 +96,7 @@ def studio(folder: Path, **environment: str) -> Iterator[Running]:
         assert process.stdout is not None and process.stderr is not None
         address = process.stdout.readline().strip()
         assert address, process.stderr.read()
-        yield Running(address)
+        yield Running(address, process.pid)
     finally:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
