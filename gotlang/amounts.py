@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import final
+
+from msgspec import Struct
 
 _LONGEST_TEXT = 200
 _MOST_TERMS = 32
@@ -27,8 +28,7 @@ _NEEDS_NO_PARENTHESES = re.compile(r"[\w.]+(\(.*\))?")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(Struct, frozen=True):
     """A factor that is not negative; two of the same text are the same. `parts` are the atoms that it is
     worked out from, if it is, none of which has any itself."""
 
@@ -176,8 +176,7 @@ def _term(product: Product, factor: float) -> str:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """A number from `low` to `high` (None: without bound); known exactly where both are the same."""
 
     low: Polynomial

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast, final
 
+
 from gotlang.cache.base import Cache as Cache
 from gotlang.compiler import Compilation as Compilation
 from gotlang.compiler import compile_source, handed_in
@@ -395,7 +396,7 @@ class Program(CheckedProgram):
         if not chosen:
             there = ", ".join(f"`{test.node.name.value}`" for test in tests) or "none"
             raise UsageError(f"no test of `{self.name}` fits `{names}`", help=f"its tests: {there}")
-        program = Program(replace(compilation, tests=True))
+        program = Program(compilation.with_tests())
         async with Session(program, prepare(program, self._on_simulator(options)).of_rows()) as session:
             on_session(session)
             return await run_tests(session, chosen, on_test)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, final
 
-from msgspec import structs
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, Fix, Label, Report, in_order
@@ -42,8 +42,7 @@ Opener = Callable[[str], "Compilation | None"]
 OSError or GotError."""
 
 
-@dataclass(frozen=True)
-class Compilation:
+class Compilation(Struct, frozen=True):
     """What became of a source: its modules (its own first) and the diagnostics of all of them.
 
     It is a `Compiled` where there is no error.
@@ -67,8 +66,7 @@ class Compilation:
 
 
 @final
-@dataclass(frozen=True)
-class Compiled(Compilation):
+class Compiled(Compilation, frozen=True):
     """A source without errors: with the checked tree, and the IR, which is built once."""
 
     checked: Checked
@@ -76,9 +74,11 @@ class Compiled(Compilation):
     """Whether its tests are among its schemes."""
     stored: Program | None = None
     """The IR that was read from a file, at the level that it was written with; then there is no tree."""
-    _programs: dict[tuple[int, frozenset[str]], Program] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _programs: dict[tuple[int, frozenset[str]], Program] = field(default_factory=dict)
+
+    def with_tests(self) -> Compiled:
+        """The same with its tests among its schemes."""
+        return replace(self, tests=True, _programs={})
 
     @relaxed_gc()
     def program(self, level: int = 2, skip: frozenset[str] = frozenset()) -> Program:
@@ -263,18 +263,18 @@ def _at_use(found: Diagnostic) -> Diagnostic:
         span = span.use
     labels += [Label(_bare(label.span), label.text) for label in found.labels]
     at = "" if span is not found.span else found.at
-    return structs.replace(found, span=span, at=at, labels=tuple(labels))
+    return replace(found, span=span, at=at, labels=tuple(labels))
 
 
 def _bare(span: Span) -> Span:
-    return structs.replace(span, use=None)
+    return replace(span, use=None)
 
 
 def _as_written(found: Diagnostic, shown: Mapping[str, str]) -> Diagnostic:
     """A diagnostic with names as the program writes them."""
     found = _at_use(found)
     if found.fix is not None and (found.fix.span.use is not None or in_package(found.fix.span.source)):
-        found = structs.replace(found, fix=None)  # in a text that is used here, and elsewhere
+        found = replace(found, fix=None)  # in a text that is used here, and elsewhere
     if not shown:
         return found
     names = re.compile(rf"\b({'|'.join(map(re.escape, shown))})\b")
@@ -284,7 +284,7 @@ def _as_written(found: Diagnostic, shown: Mapping[str, str]) -> Diagnostic:
 
     labels = tuple(Label(label.span, text(label.text)) for label in found.labels)
     help = text(found.help) if found.help is not None else None
-    return structs.replace(
+    return replace(
         found,
         message=text(found.message),
         at=text(found.at),

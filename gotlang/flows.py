@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 
@@ -22,8 +24,7 @@ UNKNOWN: Any = _Unknown()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Guess:
+class Guess(Struct, frozen=True):
     """What is known of a value: itself, or `number` where it is one, or `length` and `element` where it is a
     list. `tokens` are the fewest and the most it has in a prompt; `chosen` tells that params decide it."""
 
@@ -55,8 +56,7 @@ Names = Mapping[str, Guess]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Bill:
+class Bill(Struct, frozen=True):
     """Calls of models, requests, tokens, and US dollars (None: a price is not known)."""
 
     calls: Amount = ZERO
@@ -93,8 +93,7 @@ UNBOUNDED = Bill(ANYTHING, ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class RequestEstimate:
+class RequestEstimate(Struct, frozen=True):
     """A request before it is made: its tokens, the most tokens of one of its responses, US dollars of an
     input and of an output token, how many values a response holds, and how many further samples may be asked
     for, for each that is wanted, where some fail, and whether each may be asked for twice (`hedged`)."""
@@ -128,8 +127,7 @@ class RequestEstimate:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Scorer:
+class Scorer(Struct, frozen=True, eq=False):
     """What a model scored thoughts by: `text` says it, `names` are what the names in it, but `it`, stood for.
     Equal ones ask the same of the same thought."""
 
@@ -147,8 +145,7 @@ class Scorer:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """Of `total` thoughts all but the `fresh` ones have the score of this scorer, which stands; without one
     it is not known whose scores stand."""
 
@@ -158,8 +155,7 @@ class Kept:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Struct, frozen=True):
     """The thoughts of a pool: how many, what each is like, how many model calls in a row stand before the
     last of them, and from how many thoughts each can be reached. `part` is one result of a `foreach` whose
     block leaves exactly one; `start` marks the empty thought. `scorer` is the model's that all were scored by

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, final
 
+from msgspec import Struct, field
+
+from gotlang.frozen import Frozen
 from gotlang.span import NOWHERE, Span
 from gotlang.types import ANY, BOOL, EMPTY, FLOAT, NEVER, STR, ListType, RecordType, Type
 
@@ -46,27 +48,27 @@ Fact = Literal["score", "validity", "log-probabilities"]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ScoredBy:
+class ScoredBy(Frozen, frozen=True):
     """A score that thoughts have: its name (an expression's text), whether lower is better, and the place of
     the step that gave it."""
 
     name: str
     lower: bool
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Frozen, frozen=True):
     """What is known of each thought of a pool. `scores` are those that one of them or another may have, where
     all are `scored`. `rounds` is the number of a `repeat` that may be 0, so that nothing more is known."""
+
+    incidental = frozenset({"rounds"})
 
     scored: bool = False
     scores: tuple[ScoredBy, ...] = ()
     validated: bool = False
     logprobs: bool = False
-    rounds: Span = field(default=NOWHERE, compare=False)
+    rounds: Span = NOWHERE
 
     def has(self, fact: Fact) -> bool:
         """Whether a fact is known."""
@@ -100,8 +102,7 @@ EVERYTHING = Facts(scored=True, validated=True, logprobs=True)
 
 
 @final
-@dataclass(slots=True)
-class Variable:
+class Variable(Struct):
     """A name with its type. `thought` names one thought, `thoughts` a list of them, `value` a plain value;
     in an expression each stands for its value, so the type of `thoughts` is a list."""
 
@@ -114,8 +115,7 @@ class Variable:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PoolType:
+class PoolType(Struct, frozen=True):
     """The thoughts a step leaves: of which type, exactly one or any number, and what is known of them."""
 
     type: Type
@@ -142,8 +142,7 @@ UNKNOWN = PoolType(ANY, True, EVERYTHING)
 
 
 @final
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     """Names of this block, then those of the blocks around it. `place` is what a score that asks a model
     cannot stand in; it is empty where a pipeline asks it first, and None where that is as it is around."""
 

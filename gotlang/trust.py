@@ -13,9 +13,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import final
+
+from msgspec import Struct
 
 from gotlang.errors import UsageError
 
@@ -25,8 +26,7 @@ _SQLITE = re.compile(r"sqlite:///([^?#%:]+)")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Trusted:
+class Trusted(Struct, frozen=True):
     """What is trusted of a folder, or of a file. `settings` has a line for each by its digest."""
 
     folder: str

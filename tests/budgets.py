@@ -18,9 +18,11 @@ import math
 import re
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
+
+from msgspec.structs import replace
 
 from gotlang.api import Options, Program, compile
 from gotlang.errors import CompileError, RunError, UsageError

@@ -9,12 +9,12 @@ all.
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import gotlang.operations as registry
 from gotlang.amounts import ONE
@@ -102,7 +102,7 @@ def test_every_record_has_its_cases() -> None:
 
 def test_a_mutation_for_every_field() -> None:
     for record in RECORDS.values():
-        fields = {field.name for field in dataclasses.fields(record)} - {"name"}
+        fields = {*record.__struct_fields__} - {"name"}
         assert set(_neutral(record)) == fields
 
 
@@ -110,7 +110,7 @@ def test_a_mutation_for_every_field() -> None:
 def test_a_neutral_field_is_missed(name: str, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case: Case = CASES[name]
     record = RECORDS[name]
-    changed = dataclasses.replace(record, **{field: _replacement(record, field)})
+    changed = structs.replace(record, **{field: _replacement(record, field)})
     table: dict[str, Any] = OPERATIONS if name in OPERATIONS else BLOCKS  # type: ignore[assignment]
     monkeypatch.setitem(table, name, changed)
     if field == "step":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, Amount
 from gotlang.errors import OperationFailed

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, final
+
+from msgspec import Struct, field
 
 from gotlang.analysis.worlds import MOST_WORLDS, Data, Env, Known, World
 from gotlang.span import NOWHERE, Span
@@ -19,8 +20,7 @@ _MOST_WAYS: Final = 8
 
 
 @final
-@dataclass(slots=True)
-class _Way:
+class _Way(Struct):
     """Values that calls give to some names, together, as lists; and of each list the places of its values."""
 
     values: dict[str, list[Any]] = field(default_factory=dict)
@@ -63,8 +63,7 @@ class KnownCalls:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """The place of a value that a call gives."""
 
     way: _Way

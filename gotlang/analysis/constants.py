@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, assert_never, final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gotlang.analysis.expressions import NOTHING, ExpressionConstants, least, most, param_place, plus, times
 from gotlang.analysis.worlds import ALL_OF_RANGE, ONE, Bound, Data, Env, Known
@@ -29,8 +31,7 @@ from gotlang.types import fits
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Pool:
+class _Pool(Struct, frozen=True):
     """What flows through a pipeline: at most so many thoughts, and the value of each, if it is known."""
 
     most: Bound | None = None

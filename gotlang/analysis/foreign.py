@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Protocol, final
+
+from msgspec import Struct, field
 
 from gotlang.analysis.annotations import annotated
 from gotlang.diagnostics import Label, Report, nearest
@@ -45,8 +46,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @final
-@dataclass(frozen=True)
-class PythonFile:
+class PythonFile(Struct, frozen=True):
     """What the text of a Python file tells: its functions by name (None: a name that is something else or is
     not certain), and whether it may have more names than its text shows."""
 

@@ -4,8 +4,9 @@ such. A world gives each of these names one value, so what depends on several of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, final
+
+from msgspec import Struct
 
 from gotlang.errors import EvaluationError
 from gotlang.ir.evaluate import Evaluator
@@ -23,8 +24,7 @@ _STEPS = 20_000
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class Known(Struct, frozen=True, eq=False):
     """A name with known values: `values` themselves, or those of an expression `of`, where that holds `each`
     element of it. `needs` are the names that it depends on. `span` is its place, which may be another in each
     world."""
@@ -45,8 +45,7 @@ World = Mapping[Known, Any]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """The most elements of a list that is known only in a run, in each world."""
 
     of: Callable[[World], float]
@@ -57,8 +56,7 @@ ONE = Bound(lambda world: 1)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(Struct, frozen=True):
     """A name with a value that is known only in a run; where it is a list, with the most elements of it.
     `of` is the expression that it is bound to, if it is one; of `thoughts`, each is one in a pool."""
 
@@ -68,8 +66,7 @@ class Data:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A condition that holds at a place, or does not."""
 
     node: e.Expression

@@ -11,9 +11,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any, Final, final
+
+from msgspec import Struct
 
 from gotlang.answers.conversion import YES, clean, convert, from_text, is_none, record_from, same_name
 from gotlang.answers.literals import Found, number, scan, strict
@@ -274,8 +275,7 @@ def _bare(words: str) -> str:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Mention:
+class _Mention(Struct, frozen=True):
     """A value that a text mentions; `rating`: on a scale, as in `8/10`."""
 
     value: Any

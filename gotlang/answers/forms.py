@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, final
+
+from msgspec import Struct
 
 from gotlang.types import (
     DictType,
@@ -30,30 +31,26 @@ from gotlang.types import (
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Json:
+class Json(Struct, frozen=True):
     """`parse json`: JSON only, in a fence or not."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(Struct, frozen=True):
     """`parse tag("Merged")`: what is between `<Merged>` and `</Merged>`."""
 
     name: str
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """`parse lines`, `parse lines matching "{left} + {right}"`: one value per line, holes in braces."""
 
     pattern: str | None = None
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class After:
+class After(Struct, frozen=True):
     """`parse after "So the answer is:"`: what follows the last occurrence of the text."""
 
     text: str
@@ -162,8 +159,7 @@ class PatternError(ValueError):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A parsed pattern: `texts[0]`, the hole `names[0]`, `texts[1]`, and so on; one text more than names.
 
     `{name}` is a hole, `{}` and `{_}` are holes whose content is ignored, `{{` and `}}` are braces. Spaces in

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from enum import IntEnum
 from math import isfinite
 from typing import Any, Final, final
+
+from msgspec import Struct
 
 from gotlang.types import DEEPEST
 
@@ -32,8 +33,7 @@ class Quality(IntEnum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A list or object found in a text, from `start` to `end`. `whole` is False if its closing bracket is
     missing; the value then has the elements that were complete. `inside`: it is a part of brackets that are
     no value, such as of those that are nested too deeply."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, final
+
+from msgspec import Struct, field
 
 from gotlang.errors import LimitExceeded
 
@@ -65,8 +66,7 @@ _COUNT = re.compile(r"\{(\d{1,4})(?:(,)(\d{0,4}))?\}")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A part of an expression: one character of `ranges`, or `parts` one after the other or, as `any`, one of
     them; `least` to `most` times (None: any number)."""
 
@@ -229,8 +229,7 @@ class _Parser:
 
 
 @final
-@dataclass(slots=True)
-class Regex:
+class Regex(Struct):
     """A regular expression that was read: `text` without `^` at its start and `$` at its end."""
 
     text: str

@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, final
 
+from msgspec import structs
+
 from gotlang.changes.change import Block, Change, Edit, Node, kind
 from gotlang.changes.view import View
 from gotlang.diagnostics import Report
@@ -108,7 +110,8 @@ def _placed(region: Region, span: Span) -> Region:
     def at(inner: Region) -> Region:
         return _placed(inner, span)
 
-    return replace(region, steps=tuple(replace(s.with_regions(at), span=span) for s in region.steps))
+    steps = [structs.replace(s.with_regions(at), span=span) for s in region.steps]
+    return structs.replace(region, steps=tuple(steps))
 
 
 @final

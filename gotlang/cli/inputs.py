@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct, field
 
 from gotlang import keys
 from gotlang.checks import Checked, check, compiled
@@ -138,8 +138,7 @@ def _tuned_options(chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """Inputs by name, and the known answer (None: unknown)."""
 
     inputs: dict[str, Any] = field(default_factory=dict)

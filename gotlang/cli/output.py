@@ -7,11 +7,11 @@ import math
 import os
 import re
 import sys
-from dataclasses import dataclass
 from functools import partialmethod
 from typing import Any, Final, TextIO, final
 
 import click
+from msgspec import Struct
 
 from gotlang.errors import CompileError, GotError, RunError, UsageError
 from gotlang.version import __version__
@@ -27,8 +27,7 @@ def _paint(style: Style, code: str, text: str) -> str:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """Colors of one stream: none if it is not a terminal, or if NO_COLOR is set."""
 
     color: bool

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, final
 
+from msgspec import structs
+
 from gotlang.amounts import UNWRITTEN, ZERO, Amount, Atom, Polynomial
 from gotlang.estimate.estimator import Estimator, TokenCounter
 from gotlang.flows import Bill, Flow, FlowScope, Guess
@@ -224,7 +226,7 @@ def _param(param: ir.Param, value: Any, estimator: Estimator) -> Guess:
     most = domain.high if domain.high is not None else max(choices, default=math.inf)
     if least < 0:
         return known
-    return replace(known, number=Amount.of(Atom(param.name, value, value, least, most)))
+    return structs.replace(known, number=Amount.of(Atom(param.name, value, value, least, most)))
 
 
 def _input(name: str, type_: Type, inputs: Mapping[str, Any] | None, estimator: Estimator) -> Guess:

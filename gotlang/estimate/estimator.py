@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Protocol, final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, ZERO, Amount, Atom, Polynomial
 from gotlang.errors import EvaluationError

@@ -12,8 +12,10 @@ A score of one thought, or of no thought at all, is asked like a scheme, and its
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.ir import program as ir
 from gotlang.operations.ask import QUESTION

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import PurePosixPath
 from typing import TypeVar, final
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from gotlang.ir import program as ir
 from gotlang.ir.asking import ONE, START_POOL, Asking, with_question

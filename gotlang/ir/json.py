@@ -15,12 +15,13 @@ import math
 import re
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal, Union, final, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec import NODEFAULT, structs
+from msgspec.structs import replace
 
 from gotlang.answers.forms import Form
 from gotlang.diagnostics import Report
@@ -121,17 +122,10 @@ class _Encoder:
 
 @cache
 def _shape(kind: Any) -> tuple[tuple[str, Any, Any], ...]:
-    """The fields of a class: name, type, and usual value (MISSING: it has none)."""
+    """The fields of a class: name, type, and usual value (NODEFAULT: it has none)."""
     hints = get_type_hints(kind)
-    if is_dataclass(kind):
-        return tuple(
-            (f.name, hints[f.name], f.default if f.default_factory is MISSING else f.default_factory())
-            for f in fields(kind)
-            if f.init
-        )
     return tuple(
-        (f.name, hints[f.name], NOWHERE if f.name == "span" else MISSING if f.required else f.default)
-        for f in msgspec.structs.fields(kind)
+        (f.name, hints[f.name], NOWHERE if f.name == "span" else f.default) for f in structs.fields(kind)
     )
 
 
@@ -316,7 +310,7 @@ class _Decoder:
                 values[field] = self._inside(data.get(field, "."))
             elif field in data:
                 values[field] = self.decode(hint_, data[field])
-            elif usual is MISSING:
+            elif usual is NODEFAULT:
                 raise self._wrong("this is missing")
             elif field == "span":
                 values[field] = NOWHERE

@@ -8,7 +8,8 @@ ranks.
 from __future__ import annotations
 
 from collections import ChainMap
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gotlang.ir import program as ir
 from gotlang.ir.text import line_text

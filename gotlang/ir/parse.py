@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lark import Token, Tree
 from lark.exceptions import LarkError
+from msgspec.structs import replace
 
 from gotlang.diagnostics import Report
 from gotlang.errors import UsageError

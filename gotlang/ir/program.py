@@ -6,11 +6,14 @@ Its steps are in `gotlang.operations`; here are its declarations. Both are used 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from gotlang.answers.forms import Form
+from gotlang.frozen import Frozen
 from gotlang.operations.aggregate import Aggregate as Aggregate
 from gotlang.operations.ask import Ask as Ask
 from gotlang.operations.call import Call as Call
@@ -57,8 +60,7 @@ NUMBER = "%number"
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(Struct, frozen=True):
     """What a param may be tuned to: numbers from `low` to `high`, or one of `choices`."""
 
     low: float | int | None = None
@@ -67,8 +69,7 @@ class Domain:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Param:
+class Param(Frozen, frozen=True):
     """A param: its default, what it may be tuned to (`each` element of it), and what that depends on."""
 
     name: str
@@ -77,12 +78,11 @@ class Param:
     each: bool = False
     domain: Domain | None = None
     guard: e.Expression | None = None
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = NOWHERE
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """A worked example of a prompt: inputs by name, the output, and a response text that reads as it."""
 
     inputs: tuple[tuple[str, Any], ...]
@@ -91,8 +91,7 @@ class Example:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """A turn of a prompt: a role and its text, or the turns that an input holds, by its name."""
 
     role: str
@@ -101,8 +100,7 @@ class Turn:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Frozen, frozen=True):
     """A prompt: with `turns`, or else a user's turn after that of the system, if there is one. `reader` names
     a Python reader; `count` is the number of values a response must hold if the prompt says `many` (None: any
     number), `tools` names the functions and schemes that a model may call, `stop_when` says of a text so far
@@ -121,7 +119,7 @@ class Prompt:
     reader: str | None = None
     count: e.Expression | None = None
     tools: tuple[str, ...] = ()
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = NOWHERE
     turns: tuple[Turn, ...] = ()
     as_turns: bool = False
     stop_when: e.Expression | None = None
@@ -158,8 +156,7 @@ class Prompt:
 
 
 @final
-@dataclass(frozen=True)
-class ScoreFunction:
+class ScoreFunction(Frozen, frozen=True, dict=True):
     """A score: lower or higher is better, `best` cannot be beaten. `body` holds what it asks of a model
     before `value` is taken; it is empty for a local score."""
 
@@ -169,7 +166,7 @@ class ScoreFunction:
     best: float | None
     body: Region
     value: e.Expression
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = NOWHERE
 
     @cached_property
     def scheme(self) -> Scheme:
@@ -183,8 +180,7 @@ class ScoreFunction:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class MetricFunction:
+class MetricFunction(Frozen, frozen=True):
     """A measure of results, which no step sees: of the result, its first parameter, and of `truth` and inputs
     by name. `failed` is its value for a run without a result (None: unknown), `share` says it is a bool."""
 
@@ -195,12 +191,11 @@ class MetricFunction:
     failed: float | None
     share: bool
     value: e.Expression
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = NOWHERE
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Scheme:
+class Scheme(Frozen, frozen=True):
     """A scheme. `collect`: its result is the list of the values its last step leaves. `limits` are what a run
     of it is proven not to exceed, by unit: `calls`, `hops`, `usd`."""
 
@@ -211,13 +206,12 @@ class Scheme:
     collect: bool
     truth: Type
     body: Region
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = NOWHERE
     limits: tuple[tuple[str, float], ...] = ()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PythonFunction:
+class PythonFunction(Struct, frozen=True):
     """A Python function, and the type of what it returns, which a run checks."""
 
     name: str
@@ -225,30 +219,33 @@ class PythonFunction:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PythonImport:
+class PythonImport(Frozen, frozen=True):
     """What a program takes from a Python file; `path` is as written, seen from the program's folder."""
+
+    incidental = frozenset({"folder"})
 
     path: str
     functions: tuple[PythonFunction, ...]
-    folder: str = field(default="", compare=False)
+    folder: str = ""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Corpus:
+class Corpus(Frozen, frozen=True):
     """Documents in a file, searched by `Retrieve`."""
+
+    incidental = frozenset({"folder"})
 
     name: str
     path: str
-    folder: str = field(default="", compare=False)
+    folder: str = ""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Frozen, frozen=True):
     """A whole program. Tables keep the order of the source; `name` is the file's, without its ending,
     `main` the scheme that runs if none is named (None: there is none)."""
+
+    incidental = frozenset({"main"})
 
     name: str
     params: tuple[Param, ...] = ()
@@ -262,7 +259,7 @@ class Program:
     """Those that the program declares."""
     provided: tuple[PythonFunction, ...] = ()
     """Functions that the host passes."""
-    main: str | None = field(default=None, compare=False)
+    main: str | None = None
     metrics: tuple[MetricFunction, ...] = ()
     servers: tuple[PythonImport, ...] = ()
     """Commands or addresses of MCP servers, and the tools that it takes from them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import final
 
@@ -15,8 +14,7 @@ from gotlang.types import EMPTY
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Aggregate(sampling.Sampling):
+class Aggregate(sampling.Sampling, frozen=True):
     """`Aggregate`: k samples for all thoughts together."""
 
 

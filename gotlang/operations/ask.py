@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
 
 from gotlang.operations import sampling
@@ -20,8 +19,7 @@ QUESTION: Final = "ask__person"
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Ask(sampling.Sampling):
+class Ask(sampling.Sampling, frozen=True):
     """`Ask`: a person's answer for each thought."""
 
 

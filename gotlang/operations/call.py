@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, ZERO
 from gotlang.flows import FREE, NOTHING_KNOWN, FlowScope, Result
@@ -19,8 +20,7 @@ from gotlang.thought import Thought, Thoughts
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Call(Step):
+class Call(Step, frozen=True):
     """A Python function's value, as a new thought for each current one."""
 
     function: str

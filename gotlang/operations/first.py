@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import Amount
 from gotlang.flows import Bill, Flow, FlowScope, Result, any_of
@@ -20,8 +21,7 @@ from gotlang.types import BOOL
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class First(Step):
+class First(Step, frozen=True):
     """Lines that all start from the same thoughts, each with the condition under which what it leaves is
     taken: in the order of the page, one after the other (`turn`) or all at `once`, or in the order in which
     they end (`race`). `otherwise` is the last line, which needs no condition."""

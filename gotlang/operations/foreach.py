@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from typing import Any, final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Guess, Result, any_of
@@ -23,8 +24,7 @@ MAX_ONE_BY_ONE = 64
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Foreach(WithBody):
+class Foreach(WithBody, frozen=True):
     """`after` gives the positions of the elements whose results an element waits for; `parts` names the two
     parts of an element that is a pair."""
 

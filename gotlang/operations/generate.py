@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, Amount
 from gotlang.flows import FlowScope, Result
@@ -14,8 +15,7 @@ from gotlang.scope import PoolType
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Generate(sampling.Sampling):
+class Generate(sampling.Sampling, frozen=True):
     """`Generate`: k samples for each thought."""
 
 

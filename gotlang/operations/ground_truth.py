@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 from gotlang.errors import EvaluationError
@@ -19,8 +18,7 @@ from gotlang.types import BOOL
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class GroundTruth(Step):
+class GroundTruth(Step, frozen=True):
     """The pool goes through unchanged; whether the condition holds is recorded beside the run."""
 
     condition: Expression

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Any, final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import Amount
 from gotlang.flows import FREE, Flow, FlowScope, Result, one_of
@@ -18,8 +19,7 @@ from gotlang.syntax.format import format_expression
 from gotlang.types import BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class Branching(Step):
+class Branching(Step, frozen=True):
     """Base of the steps of whose blocks one runs: `branches` pairs what selects a block with it, `otherwise`
     is that of `else`."""
 
@@ -54,8 +54,7 @@ class Branching(Step):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class If(Branching):
+class If(Branching, frozen=True):
     """Conditions with their blocks, in order, and the block of `else`."""
 
     branches: tuple[tuple[Expression, Region], ...]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import final
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from gotlang.flows import FlowScope, Result
 from gotlang.operations import sampling
@@ -19,8 +19,7 @@ from gotlang.types import BOOL, EMPTY
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Improve(sampling.Sampling):
+class Improve(sampling.Sampling, frozen=True):
     """`Improve`: k samples for each thought; `keep`: it stays, before the new ones."""
 
     keep: bool = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE
 from gotlang.errors import OperationFailed
@@ -30,8 +31,7 @@ from gotlang.types import INT
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class KeepBestN(Step):
+class KeepBestN(Step, frozen=True):
     """`count` thoughts stay."""
 
     count: Expression

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, Amount
 from gotlang.errors import OperationFailed
@@ -16,8 +17,7 @@ from gotlang.thought import Thoughts
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class KeepValid(Step):
+class KeepValid(Step, frozen=True):
     """`KeepValid`."""
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.flows import FlowScope, Result
 from gotlang.operations.record import BlockRecord, StepLabel, grows
@@ -12,8 +13,7 @@ from gotlang.operations.step import WithBody
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Block(WithBody):
+class Block(WithBody, frozen=True):
     """`names` gives pools the names they have inside."""
 
     label: str

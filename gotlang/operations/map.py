@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, ZERO
 from gotlang.flows import FREE, FlowScope, Result
@@ -25,8 +26,7 @@ from gotlang.thought import Thoughts
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Map(Step):
+class Map(Step, frozen=True):
     """A new thought for each, with the value of an expression."""
 
     value: Expression

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, final
 
@@ -34,8 +33,7 @@ Key = tuple[str, Any]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Match(Branching):
+class Match(Branching, frozen=True):
     """A value, and blocks for its cases; `branches` pairs patterns (`Act`, `"sure"`, `none`,
     `true`) with their block."""
 

@@ -4,8 +4,9 @@ too."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, final
+
+from msgspec.structs import replace
 
 from gotlang.errors import EvaluationError, OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
@@ -22,8 +23,7 @@ from gotlang.types import ANY, ListType, Type, checked_later, fits, join, widen
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Pool(Step):
+class Pool(Step, frozen=True):
     """Named thoughts as they are, and other values as new thoughts; `checked`: each must be of the type."""
 
     values: tuple[Expression, ...]

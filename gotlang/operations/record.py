@@ -4,8 +4,10 @@ up."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gotlang.answers.grammar import wrong_in_grammar
 from gotlang.answers.regex import Regex, RegexError
@@ -144,8 +146,7 @@ class Syntax(NamedTuple):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class OperationRecord(Generic[StepT]):
+class OperationRecord(Struct, Generic[StepT], frozen=True):
     """All that is known of an operation of the language.
 
     - `name`, `syntax`, `usage`, `doc` and `fails`: how it is written, and when it leaves no thought; `usage`,
@@ -184,8 +185,7 @@ class OperationRecord(Generic[StepT]):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class BlockRecord(Generic[StepT]):
+class BlockRecord(Struct, Generic[StepT], frozen=True):
     """All that is known of a step that holds others: as of an operation, but for how it is written and
     checked, which is the grammar's and the checker's of statements. Its `label` stands alone, without its
     name before it."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, Amount, Atom, Polynomial
 from gotlang.flows import FREE, Bill, Flow, FlowScope, Guess, Result, any_of
@@ -27,8 +28,7 @@ MAX_ITEMS = 4096
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Reduce(WithBody):
+class Reduce(WithBody, frozen=True):
     """`left` and `right` name the thoughts of a merge, `step` its place."""
 
     iterable: Expression | None

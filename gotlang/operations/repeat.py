@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ZERO, Amount, Polynomial
 from gotlang.flows import FREE, UNBOUNDED, Bill, Flow, FlowScope, Guess, Result, one_of
@@ -20,8 +21,7 @@ MAX_ROUNDS = 200
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Repeat(WithBody):
+class Repeat(WithBody, frozen=True):
     """`count` rounds at most; `counter` names their number, from 0."""
 
     count: Expression

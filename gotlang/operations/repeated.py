@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.flows import FlowScope, Result
 from gotlang.operations.if_ import hops_before
@@ -16,8 +17,7 @@ from gotlang.types import FLOAT, INT
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Repeated(WithBody):
+class Repeated(WithBody, frozen=True):
     """`settings` are those that the later repetitions are asked with: `temperature`, and `seed`, which counts
     on."""
 

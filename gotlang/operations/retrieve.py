@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
@@ -25,8 +24,7 @@ _BEST = Call(NOWHERE, Identifier(NOWHERE, "bm25"), _GIVEN)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Retrieve(Step):
+class Retrieve(Step, frozen=True):
     """Documents become new thoughts: those of a corpus, or of the list `texts`, which has that name."""
 
     corpus: str

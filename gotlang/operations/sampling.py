@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect, insort
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
 from typing import Any, TypeVar, final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.errors import EvaluationError
@@ -44,8 +46,7 @@ SAMPLES: frozenset[Effect] = frozenset({"samples"})
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """When sampling may end: as soon as `count` thoughts that compete have the value that cannot be beaten.
 
     `score` and `arguments` are those of the Score that follows; `it` in them is the thought at hand.
@@ -67,8 +68,7 @@ class Stop:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling(Step):
+class Sampling(Step, frozen=True):
     """`until` ends sampling at the first thought it holds for. The early-stop pass sets `stop`, the pass
     that batches samples `batched` (all samples in one request where the endpoint takes `n`)."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE
 from gotlang.flows import ANYTHING, UNBOUNDED, Flow, FlowScope, Result
@@ -14,8 +15,7 @@ from gotlang.scope import PoolType
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Invoke(Step):
+class Invoke(Step, frozen=True):
     """The scheme and its arguments by parameter."""
 
     scheme: str

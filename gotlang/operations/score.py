@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, final
+
+from msgspec.structs import replace
 
 from gotlang.errors import EvaluationError
 from gotlang.flows import FREE, Flow, FlowScope, Result, Scorer, one_of
@@ -36,8 +37,7 @@ from gotlang.types import FLOAT, INT
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Score(Step):
+class Score(Step, frozen=True):
     """`score` names a score or a prompt that gives a number; without it, `value` is the score. Under the name
     of a `note` the number is for an expression that follows, and no score."""
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, ZERO, Amount
 from gotlang.flows import NOTHING_KNOWN, Bill, Flow, FlowScope, Result
@@ -89,8 +91,7 @@ def selected(node: e.Expression) -> tuple[e.Expression, e.Expression]:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Search(Step):
+class Search(Step, frozen=True):
     """A tree whose root is the thought that it takes; `name` is the state at hand in its blocks. `strategy`
     names one of `SELECTIONS`, `amount` is its number. What `value` leaves is scored by the state's value."""
 
@@ -158,8 +159,7 @@ _MOST_WIDENED = 3
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Expansion:
+class _Expansion(Struct, frozen=True):
     """What one state comes to: how many states it leaves and one of them, what it costs to expand a state and
     to value one, and the model calls in a row of both."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.errors import EvaluationError, OperationFailed
@@ -33,8 +34,7 @@ from gotlang.types import BOOL, DYNAMIC, INT, ListType
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Select(Step):
+class Select(Step, frozen=True):
     """`condition` on each thought, or `positions`."""
 
     condition: Expression | None

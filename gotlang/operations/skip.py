@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 from gotlang.amounts import ZERO
@@ -14,8 +13,7 @@ from gotlang.types import NEVER
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Skip(Step):
+class Skip(Step, frozen=True):
     """`of` names the pool that goes on without it: that of a `foreach`, or one that a `Pool` gathers."""
 
     of: str

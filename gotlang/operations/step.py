@@ -8,9 +8,12 @@ names of the regions around it. Expressions are those of the syntax tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gotlang.frozen import Frozen
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax.expressions import Expression
 from gotlang.types import Type
@@ -37,8 +40,12 @@ class Line(NamedTuple):
     rank: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class _Placed(Frozen, frozen=True, kw_only=True):
+    span: Span = NOWHERE
+    line: Line | None = None
+
+
+class Step(_Placed, frozen=True):
     """Base of all steps: the name, element type and count of the pool it gives, the pool it takes, its place
     in the source, and its line, by which its samples are told from those of others."""
 
@@ -46,8 +53,6 @@ class Step:
     type: Type
     single: bool
     pool: str
-    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
-    line: Line | None = field(default=None, kw_only=True)
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -75,15 +80,12 @@ class Step:
     @property
     def own_fields(self) -> dict[str, Any]:
         """The fields that the step has beside its name, type, count, pool and place."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _BASE}
-
-
-_BASE = frozenset(f.name for f in fields(Step))
+        own = (name for name in self.__struct_fields__ if name not in Step.__struct_fields__)
+        return {name: getattr(self, name) for name in own}
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """A block: the name of the pool it starts from, its steps in order, the name of the pool it yields."""
 
     entry: str
@@ -106,11 +108,10 @@ class Region:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class WithBody(Step):
+class WithBody(Step, frozen=True, kw_only=True):
     """Base of the steps that hold one block."""
 
-    body: Region = field(kw_only=True)
+    body: Region
 
     @property
     def regions(self) -> tuple[Region, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import Amount
 from gotlang.flows import FlowScope, Result, one_of
@@ -16,8 +17,7 @@ from gotlang.types import ANY, join
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Try(Step):
+class Try(Step, frozen=True):
     """What is tried, and the block of `else`; both start from the same thoughts."""
 
     tried: Region

@@ -4,10 +4,10 @@ false."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import final
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from gotlang.flows import FlowScope, Result
 from gotlang.operations.record import (
@@ -30,8 +30,7 @@ from gotlang.thought import Thought, Thoughts
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Validate(Step):
+class Validate(Step, frozen=True):
     """`condition`, or `prompt` where a model judges."""
 
     condition: Expression | None

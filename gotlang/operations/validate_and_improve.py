@@ -4,8 +4,9 @@ row."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE, Amount, Polynomial
 from gotlang.flows import FlowScope, Guess, Result
@@ -39,8 +40,7 @@ from gotlang.types import ANY, INT
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ValidateAndImprove(Step):
+class ValidateAndImprove(Step, frozen=True):
     """`condition`, or the prompt `judge`, tells which thoughts are valid; `prompt` improves the others."""
 
     condition: Expression | None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, final
+
+from msgspec.structs import replace
 
 from gotlang.amounts import ONE
 from gotlang.errors import OperationFailed
@@ -32,8 +33,7 @@ from gotlang.types import ANY, FLOAT
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Vote(Step):
+class Vote(Step, frozen=True):
     """Each vote weighs 1, or `weight`, and is for the thought's value, or its `key`; the first thought that
     has the winning one stays. `lower`: the weight is a score of which lower is better."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gotlang.ir.program import Program, Region, Scheme
 from gotlang.ir.verify import verify

@@ -8,7 +8,7 @@ The samples of the request are the same either way.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gotlang.ir import program as ir
 from gotlang.passes.rewrite import rewrite

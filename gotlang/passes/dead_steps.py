@@ -16,7 +16,8 @@ function in an expression is called for its value only, and goes with the step.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gotlang.ir import program as ir
 from gotlang.ir.effects import NOTED, Effects

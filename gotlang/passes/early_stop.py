@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.ir import program as ir
 from gotlang.operations.names import free_names, looks_at_pool, needed_names, own_expressions, used_names

@@ -10,7 +10,8 @@ instead of making new ones.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir

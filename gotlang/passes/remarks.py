@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.ir import program as ir
 from gotlang.ir.effects import Effects

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gotlang.ir import program as ir
 from gotlang.operations.names import bound_inside, with_expressions

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, final
+
+from msgspec.structs import replace
 
 from gotlang.errors import EvaluationError, GotError, OperationFailed
 from gotlang.ir import program as ir

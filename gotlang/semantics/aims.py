@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import final
+
+from msgspec import Struct
 
 from gotlang.diagnostics import Label, Report
 from gotlang.operations.names import free_names
@@ -40,8 +41,7 @@ _LOWER = {"cost": True, "latency": True, "calls": True, "failures": True, "right
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AimCheck:
+class AimCheck(Struct, frozen=True):
     """Checks the objectives and constraints of one study, for each of the schemes that may run."""
 
     symbols: Symbols

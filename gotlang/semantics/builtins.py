@@ -12,9 +12,10 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar, final
+
+from msgspec import Struct
 
 from gotlang.answers.literals import strict
 from gotlang.answers.regex import Regex, RegexError, escaped
@@ -44,8 +45,7 @@ CONSTANTS = {"pi": math.pi}
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class BuiltinType:
+class BuiltinType(Struct, frozen=True):
     """What a built-in takes (`rest`: any number more) and gives. A call decides what variables stand for: the
     smallest type that all values fit which stand there."""
 
@@ -60,8 +60,7 @@ class BuiltinType:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Builtin:
+class Builtin(Struct, frozen=True):
     """A built-in function: the types it has (a call has the first that fits), and what it does."""
 
     name: str

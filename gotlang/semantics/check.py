@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from gotlang.diagnostics import Diagnostic, Report, in_order
 from gotlang.linking.inline import Ascription
@@ -32,8 +31,7 @@ from gotlang.syntax import nodes as n
 
 
 @final
-@dataclass(frozen=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A checked program, with what is known of its nodes in tables keyed by their identity.
 
     `pools` are the pools of statements, `arguments` the arguments of calls by parameter, `named` the

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, final
 
+from msgspec import Struct
+
 from gotlang.diagnostics import Report
+from gotlang.frozen import Frozen
 from gotlang.semantics.params import constant_value
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
@@ -25,18 +27,16 @@ HELP = 'write `int`, `ints(0, 9)`, `texts(20)`, `["a", "b"]`, `lists(int, 10)`, 
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Frozen, frozen=True):
     """The rows of a data file, as records of these columns by field."""
 
     path: str
     columns: tuple[tuple[str, str], ...]
-    span: Span = field(compare=False)
+    span: Span
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Generator:
+class Generator(Struct, frozen=True):
     """Values of a type: how one is drawn, and simpler ones to try instead of one (nearest to nothing first).
     Values of `rows` come from a file; they are neither drawn nor made simpler here."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import final
+
+from msgspec import Struct
 
 from gotlang.diagnostics import Report, nearest
 from gotlang.scope import Scope, Variable
@@ -18,8 +19,7 @@ _TAKES = "the first parameter is the result, the others are inputs of the scheme
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Misfit:
+class Misfit(Struct, frozen=True):
     """Why a metric cannot measure a scheme: the parameter (None: it has none), in words, and a hint."""
 
     parameter: str | None

@@ -6,10 +6,11 @@ An operation's own rule is in its record (`gotlang.operations`); here is what al
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import reduce
 from itertools import count
 from typing import final
+
+from msgspec.structs import replace
 
 from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.operations import OPERATIONS

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple, final
+
+from msgspec import Struct, field
 
 from gotlang.scope import PoolType, Scope
 from gotlang.semantics.symbols import Symbols
@@ -23,8 +24,7 @@ class Place(NamedTuple):
 
 
 @final
-@dataclass(slots=True)
-class Seen:
+class Seen(Struct):
     """Filled by a check, also of a program with errors. What is looked at twice, as in a loop, is there
     twice: the last time counts."""
 

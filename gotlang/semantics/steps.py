@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
+
+from msgspec import Struct
 
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import free_names, looks_at_pool
@@ -54,8 +55,7 @@ def check_setting(
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class StepCheck:
+class StepCheck(Struct, frozen=True):
     """The checker at one step: what an operation's type rule asks (`gotlang.operations.stages.Checking`)."""
 
     checker: PipelineChecker

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, final
+
+from msgspec import Struct, field
 
 from gotlang.diagnostics import Report
 from gotlang.scope import Scope, Variable
@@ -22,8 +23,7 @@ from gotlang.types import BOOL, FLOAT, INT, STR, ListType, Type, accepts, of_val
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One of several methods, such as `tpe(seed=42)`: its arguments with their types, and what it is."""
 
     takes: Mapping[str, Type] = field(default_factory=dict)
@@ -84,8 +84,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The program of a study: its declarations, and its file, which selects the default scheme."""
 
     symbols: Symbols

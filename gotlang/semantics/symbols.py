@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import final
+
+from msgspec import Struct, field
 
 from gotlang.diagnostics import Label, Report
 from gotlang.scope import THOUGHT_FUNCTIONS, Facts
@@ -31,8 +32,7 @@ TYPES = {*SIMPLE, "list", "pair", "dict", "any"}
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """The parameters and the result of a prompt, score or scheme; `many` if it gives several values."""
 
     name: str
@@ -52,8 +52,7 @@ class Signature:
 
 
 @final
-@dataclass(slots=True)
-class Symbols:
+class Symbols(Struct):
     """Every declaration of a program and of what it imports, by kind and name."""
 
     types: dict[str, Type] = field(default_factory=dict)

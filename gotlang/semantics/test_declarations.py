@@ -6,10 +6,9 @@ test "sorts": sort(xs) == ys    →    `sort(xs)` = Generate() sort(xs)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from gotlang.diagnostics import Report
 from gotlang.semantics.generators import Generator, generator
@@ -28,8 +27,7 @@ UNITS = ("calls", "hops", "usd")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class DeclaredTest:
+class DeclaredTest(Struct, frozen=True):
     """A test or a law, the scheme that it is lowered to, and what its inputs are drawn from."""
 
     node: n.Test

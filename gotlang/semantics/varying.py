@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, final
+
+from msgspec import Struct
 
 from gotlang.diagnostics import Report
 from gotlang.errors import TemplateError
@@ -83,8 +84,7 @@ def reached(symbols: Symbols, scheme: str) -> set[str]:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class VaryCheck:
+class VaryCheck(Struct, frozen=True):
     """Checks one study's `vary` against its program; `schemes` are those that may run, the study's own
     first."""
 

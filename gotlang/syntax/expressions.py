@@ -6,29 +6,14 @@ not count. Later stages write nothing into them. The IR uses the same expression
 
 from __future__ import annotations
 
-from msgspec import Struct
-
+from gotlang.frozen import Frozen
 from gotlang.span import Span
 
 
-class Node(Struct, frozen=True):
+class Node(Frozen, frozen=True):
     """Anything with a place in the text."""
 
     span: Span
-
-    def _meaning(self) -> tuple[object, ...]:
-        """What a node says: its fields without its place."""
-        return tuple([getattr(self, name) for name in self.__struct_fields__[1:]])
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._meaning() == other._meaning()
-
-    def __hash__(self) -> int:
-        return hash(self._meaning())
-
-    def __repr__(self) -> str:
-        parts = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__[1:])
-        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 class Identifier(Node, frozen=True):

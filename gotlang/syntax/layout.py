@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from math import inf
+
+from msgspec import Struct
 
 from gotlang.span import Source, Span
 from gotlang.syntax.nodes import Comment
@@ -40,8 +41,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 # ---------------------------------------------------------------- one line
 
 
-@dataclass(slots=True)
-class LongText:
+class LongText(Struct):
     """A text in triple quotes; its lines are indented by `hang` more than the line they belong to."""
 
     text: str
@@ -50,27 +50,25 @@ class LongText:
     hang: int
 
 
-@dataclass(slots=True)
-class Item:
+class Item(Struct):
     """One thing between brackets, with its place in the source; `text` is all of it on one line."""
 
     pieces: list[Piece]
     span: Span
-    text: str = field(init=False)
+    text: str = ""
 
     def __post_init__(self) -> None:
         self.text = flat(self.pieces)
 
 
-@dataclass(slots=True)
-class Brackets:
+class Brackets(Struct):
     """Things between brackets, with their place in the source; `long` ones have a LongText inside."""
 
     opening: str
     items: list[Item]
     span: Span
-    text: str = field(init=False)
-    long: bool = field(init=False)
+    text: str = ""
+    long: bool = False
 
     def __post_init__(self) -> None:
         self.text = self.opening + ", ".join([item.text for item in self.items]) + _CLOSING[self.opening]
@@ -84,8 +82,7 @@ class Brackets:
 Piece = str | LongText | Brackets
 
 
-@dataclass(slots=True)
-class Output:
+class Output(Struct):
     """One line of the result and its comment; `verbatim` marks a line inside a text."""
 
     text: str
@@ -189,8 +186,7 @@ def _one_per_line(brackets: Brackets, margin: int, comments: Sequence[Comment]) 
 # ---------------------------------------------------------------- all lines
 
 
-@dataclass(slots=True)
-class Line:
+class Line(Struct):
     """A line of canonical text and where it started in the source; at depth 0 a declaration starts."""
 
     depth: int
@@ -198,8 +194,7 @@ class Line:
     pieces: list[Piece]
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     """A line of code, perhaps over several lines, or a comment with its own line."""
 
     depth: int

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gotlang.collecting import relaxed_gc
@@ -163,8 +163,7 @@ _THREE = '"""'
 _TWO_QUOTES = re.compile(r'^[^"\n]*+(?:"[^"\n]++"[^"\n]*+)*+""[ ]*+$|^ ++"[ ]*+$', re.MULTILINE)
 
 
-@dataclass(slots=True)
-class Chunk:
+class Chunk(Struct):
     """One declaration's text, from the margin to the next one, and the problems that the scan found in it."""
 
     start: int

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from gotlang.syntax.typos import DECLARATIONS, misspelt
 
@@ -41,8 +42,7 @@ SIGNS = re.compile(
 """What tells lines apart: texts, comments, brackets, and line ends before code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(Struct, frozen=True):
     """A text with a hole in it: where that is, and what it stands for. None where `at` is -1."""
 
     text: str

@@ -11,9 +11,10 @@ the very end of the template is dropped, as in Jinja.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
+
+from gotlang.frozen import Frozen
 
 if TYPE_CHECKING:
     from gotlang.templates.sandbox import PlainTemplate, SandboxedTemplate
@@ -22,14 +23,15 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Frozen, frozen=True):
     """A parsed template, equal to others of the same text. `names` are the values it needs, each with
     its first place (see `gotlang.templates.sandbox.placed`)."""
 
+    incidental = frozenset({"names", "_runnable"})
+
     text: str
-    names: Mapping[str, int] = field(compare=False)
-    _runnable: PlainTemplate | SandboxedTemplate = field(compare=False, repr=False)
+    names: Mapping[str, int]
+    _runnable: PlainTemplate | SandboxedTemplate
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As its text: it is parsed where it arrives."""

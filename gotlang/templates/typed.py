@@ -7,13 +7,13 @@ of an empty list, a division by a value that is 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from inspect import signature
 from operator import add, mul, sub
 from typing import Any, Final, final
 
 from jinja2 import nodes
+from msgspec import Struct
 
 from gotlang.diagnostics import nearest
 from gotlang.templates.filters import FILTERS, METHODS, WIDEST
@@ -48,8 +48,7 @@ _ENDS: Final[Mapping[str, str]] = {"loop.previtem": "first", "loop.nextitem": "l
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Something that fails whenever it is rendered; the `place` is one of `gotlang.templates.sandbox`."""
 
     message: str

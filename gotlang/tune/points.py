@@ -328,7 +328,9 @@ class PointRunner:
     ) -> Runner:
         asked = asked_with((prompt.name for prompt in self.session.ir.prompts), settings)
         version = settings.get(STRUCTURE, self.plan.scheme)
-        program = replace(self._program(texts, asked, version), main=settings.get(SCHEME, self.plan.scheme))
+        program = msgspec.structs.replace(
+            self._program(texts, asked, version), main=settings.get(SCHEME, self.plan.scheme)
+        )
         base = self.session.runner
         chosen = {name: settings[name] for name in ("concurrency", "schedule") if name in settings}
         return replace(
@@ -375,9 +377,9 @@ def with_prompts(program: ir.Program, texts: Mapping[str, Texts], settings: Prom
         if found.examples is not None:
             shots = found.examples
             changes["examples"] = tuple(build_example((*x.inputs.items(),), x.output, prompt) for x in shots)
-        return replace(prompt, **changes)
+        return msgspec.structs.replace(prompt, **changes)
 
-    return replace(program, prompts=tuple(map(changed, program.prompts)))
+    return msgspec.structs.replace(program, prompts=tuple(map(changed, program.prompts)))
 
 
 def constant(value: Any) -> e.Expression:

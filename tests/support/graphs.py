@@ -4,10 +4,11 @@ force, over sets of nodes and edges, from the text of the paper."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gotlang.changes.change import Change, GraphError
 from gotlang.changes.layout import carry_out

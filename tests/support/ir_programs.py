@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.programs import expressions, texts
 
 from gotlang.answers.forms import After, Json, Lines, Tag
