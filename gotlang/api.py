@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast, final
 
-
 from gotlang.cache.base import Cache as Cache
 from gotlang.compiler import Compilation as Compilation
 from gotlang.compiler import compile_source, handed_in

@@ -36,11 +36,11 @@ def made_up(type_: Type, chance: random.Random, depth: int = 0) -> Any:
             return chance.random() < 0.5
         case LiteralType(values):
             return chance.choice(values)
-        case ListType(element):
+        case ListType(element=element):
             return [made_up(element, chance, inner) for _ in range(0 if deep else chance.randrange(1, 4))]
-        case DictType(value):
+        case DictType(value=value):
             return {word: made_up(value, chance, inner) for word in chance.sample(WORDS, 0 if deep else 2)}
-        case RecordType(fields):
+        case RecordType(fields=fields):
             return {name: made_up(field, chance, inner) for name, field in fields}
         case UnionType(cases):
             least = min(cases, key=lambda case: len(case.fields))

@@ -8,16 +8,18 @@ beyond these.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
 from typing import Final, Union, final
+
+from msgspec import Struct, field
+
+from gotlang.frozen import Frozen
 
 DEEPEST: Final = 100
 """The most lists and objects inside each other in a value."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(Struct, frozen=True):
     """`int`, `float`, `str`, `bool`, `none`, `never`, `empty` (the thought that a pipeline starts with)."""
 
     name: str
@@ -27,8 +29,7 @@ class Simple:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AnyType:
+class AnyType(Struct, frozen=True):
     """What an error made unknown: it fits every type, and every type fits it; the error is said once."""
 
     def __str__(self) -> str:
@@ -36,8 +37,7 @@ class AnyType:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class DynamicType:
+class DynamicType(Struct, frozen=True):
     """`any`: every type fits it, and it fits no other until a program gives it one."""
 
     def __str__(self) -> str:
@@ -45,8 +45,7 @@ class DynamicType:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """A type in a built-in's signature that a call decides; `ordered` where its values must be ordered."""
 
     name: str
@@ -56,15 +55,23 @@ class Variable:
         return self.name
 
 
+class _Named(Frozen, frozen=True):
+    """Base of the types that may have a `name`, which a program declared for one: it is shown by that, and
+    equal to the same type without."""
+
+    incidental = frozenset({"name"})
+
+
 @final
-@dataclass(frozen=True, slots=True)
-class Recursive:
+class Recursive(Frozen, frozen=True):
     """Where a declared type comes again inside itself. Two are equal where their names and their
     `definition`s are: the text of all declarations that belong to it."""
 
+    incidental = frozenset({"_declared"})
+
     name: str
     definition: str
-    _declared: list[Type] = field(default_factory=list, compare=False, repr=False)
+    _declared: list[Type] = field(default_factory=list)
 
     @property
     def type(self) -> Type:
@@ -100,15 +107,11 @@ def opened(part: Part) -> Type:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ListType:
-    """`list[T]`. A type may have a `name`, which a program declared for it: it is shown by that, and equal to
-    the same type without."""
+class ListType(_Named, frozen=True):
+    """`list[T]`."""
 
     item: Part
-    name: str = field(default="", compare=False)
-
-    __match_args__ = ("element",)
+    name: str = ""
 
     @property
     def element(self) -> Type:
@@ -124,14 +127,11 @@ class ListType:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PairType:
+class PairType(_Named, frozen=True):
     """`pair[int, str]`: a list of two, as `enumerate`, `zip` and `pairs` give them."""
 
     parts: tuple[Part, Part]
-    name: str = field(default="", compare=False)
-
-    __match_args__ = ("types",)
+    name: str = ""
 
     @property
     def types(self) -> tuple[Type, Type]:
@@ -147,14 +147,11 @@ class PairType:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class DictType:
+class DictType(_Named, frozen=True):
     """`dict[str, T]`: a mapping from names to values, such as counts by keyword."""
 
     item: Part
-    name: str = field(default="", compare=False)
-
-    __match_args__ = ("value",)
+    name: str = ""
 
     @property
     def value(self) -> Type:
@@ -170,16 +167,13 @@ class DictType:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class RecordType:
+class RecordType(_Named, frozen=True):
     """`{path: list[str], left: list[float]}`; with a `case`, one of alternatives: `Act {tool: str}`, whose
     first field is `type`, that name as a text."""
 
     parts: tuple[tuple[str, Part], ...]
     case: str = ""
-    name: str = field(default="", compare=False)
-
-    __match_args__ = ("fields",)
+    name: str = ""
 
     @property
     def fields(self) -> tuple[tuple[str, Type], ...]:
@@ -207,12 +201,11 @@ class RecordType:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class UnionType:
+class UnionType(_Named, frozen=True):
     """`Act {tool: str, arg: str} | Finish {answer: str}`: one of several records, told apart by `type`."""
 
     cases: tuple[RecordType, ...]
-    name: str = field(default="", compare=False)
+    name: str = ""
 
     def case(self, tag: str) -> RecordType | None:
         """The record of a case, or None where there is no such case."""
@@ -238,12 +231,11 @@ class UnionType:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class LiteralType:
+class LiteralType(_Named, frozen=True):
     """`"sure" | "likely" | "impossible"`: one of a few texts."""
 
     values: tuple[str, ...]
-    name: str = field(default="", compare=False)
+    name: str = ""
 
     def written(self) -> str:
         """The type as its declaration writes it."""
@@ -256,14 +248,11 @@ class LiteralType:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class OptionalType:
+class OptionalType(_Named, frozen=True):
     """`T?`: a `T` or `none`. `optional` makes it."""
 
     item: Part
-    name: str = field(default="", compare=False)
-
-    __match_args__ = ("inner",)
+    name: str = ""
 
     @property
     def inner(self) -> Type:
@@ -298,7 +287,7 @@ def alternatives(cases: Iterable[RecordType]) -> RecordType | UnionType:
 def cases_of(type_: Type) -> tuple[RecordType, ...]:
     """The alternatives of a type; none where it has none."""
     match type_:
-        case UnionType(cases=cases):
+        case UnionType(cases):
             return cases
         case RecordType() if type_.tag:
             return (type_,)
@@ -523,7 +512,7 @@ def _misfit(type_: Type, value: object, depth: int) -> str | None:
     match type_:
         case AnyType() | DynamicType():
             return None
-        case OptionalType(inner):
+        case OptionalType(inner=inner):
             return fits(inner, value) if value is not None else None
         case Simple(name):
             if isinstance(value, _PYTHON[name]) and (name == "bool" or not isinstance(value, bool)):
@@ -531,7 +520,7 @@ def _misfit(type_: Type, value: object, depth: int) -> str | None:
         case LiteralType(values):
             if value in values:
                 return None
-        case ListType(element):
+        case ListType(element=element):
             if isinstance(value, list | tuple):
                 if isinstance(element, Simple) and set(map(type, value)).issubset(_PYTHON[element.name]):
                     return None
@@ -539,19 +528,19 @@ def _misfit(type_: Type, value: object, depth: int) -> str | None:
                     if why := _misfit(element, item, depth + 1):
                         return f"element {i}: {why}"
                 return None
-        case PairType(types):
+        case PairType(types=types):
             if isinstance(value, list | tuple) and len(value) == 2:
                 for i, (part, item) in enumerate(zip(types, value, strict=True)):
                     if why := fits(part, item):
                         return f"element {i}: {why}"
                 return None
-        case DictType(item_type):
+        case DictType(value=item_type):
             if isinstance(value, dict):
                 for key, item in value.items():
                     if why := _misfit(item_type, item, depth + 1):
                         return f"entry `{key}`: {why}"
                 return None
-        case RecordType(fields):
+        case RecordType(fields=fields):
             if isinstance(value, dict):
                 for name, field_type in fields:
                     if name not in value:
@@ -590,13 +579,13 @@ def shown(value: object) -> str:
 def parts_as(type_: Type, change: Callable[[Type], Type]) -> Type:
     """A type with the types that it is directly made of changed; the tag of an alternative stays."""
     match type_:
-        case ListType(inner) | DictType(inner):
+        case ListType(element=inner) | DictType(value=inner):
             return type(type_)(change(inner))
-        case OptionalType(inner):
+        case OptionalType(inner=inner):
             return optional(change(inner))
-        case PairType((first, second)):
+        case PairType(types=(first, second)):
             return PairType((change(first), change(second)))
-        case RecordType(fields):
+        case RecordType(fields=fields):
             own = [(n, t if type_.case and n == "type" else change(t)) for n, t in fields]
             return RecordType(tuple(own), type_.case)
         case UnionType(cases):
@@ -625,13 +614,13 @@ def grown(old: Type, new: Type) -> Type | None:
     match old, new:
         case LiteralType(), LiteralType() | Simple("str") if not old.name:
             return join(old, new)
-        case (ListType(one), ListType(other)) | (DictType(one), DictType(other)):
+        case (ListType(element=one), ListType(element=other)) | (DictType(value=one), DictType(value=other)):
             inner = grown(one, other)
             return parts_as(old, lambda _: inner or ANY) if inner else None
-        case OptionalType(one), _:
+        case OptionalType(inner=one), _:
             inner = grown(one, present(new))
             return optional(inner) if inner else None
-        case RecordType(fields), RecordType() if {n for n, _ in fields} == {n for n, _ in new.fields}:
+        case RecordType(fields=fields), RecordType() if {n for n, _ in fields} == {n for n, _ in new.fields}:
             found = [(n, grown(t, new.field(n) or ANY)) for n, t in fields]
             made = tuple((n, t) for n, t in found if t)
             return RecordType(made, old.case) if len(made) == len(found) else None
@@ -662,7 +651,7 @@ def ordered(type_: Type) -> bool:
     match type_:
         case ListType():
             return not isinstance(type_.item, Recursive) and ordered(type_.item)
-        case PairType(types):
+        case PairType(types=types):
             return all(map(ordered, types))
         case AnyType() | LiteralType():
             return True
@@ -685,14 +674,14 @@ def widen(type_: Type) -> str:
     match type_:
         case LiteralType() if len(type_.values) == 1:
             return "str"
-        case ListType(element):
+        case ListType(element=element):
             return "[]" if element == NEVER else f"list[{widen(element)}]"
-        case PairType(types):
+        case PairType(types=types):
             return f"pair[{', '.join(map(widen, types))}]"
-        case OptionalType(LiteralType() as inner) if len(inner.values) > 1 and not inner.name:
+        case OptionalType(inner=LiteralType() as inner) if len(inner.values) > 1 and not inner.name:
             return str(type_)
-        case OptionalType(inner):
+        case OptionalType(inner=inner):
             return f"{widen(inner)}?"
-        case RecordType(fields) if not type_.case:
+        case RecordType(fields=fields) if not type_.case:
             return "{" + ", ".join(f"{name}: {widen(inner)}" for name, inner in fields) + "}"
     return str(type_)

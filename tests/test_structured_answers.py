@@ -149,17 +149,17 @@ def values(type_: Type, depth: int = 0) -> st.SearchStrategy[Any]:
             return st.integers(-9, 9).map(lambda x: x + 0.5) | st.integers(-9, 9)
         case Simple("bool"):
             return st.booleans()
-        case LiteralType(texts):
+        case LiteralType(values=texts):
             return st.sampled_from(texts)
-        case OptionalType(of):
+        case OptionalType(inner=of):
             return st.none() | values(of, inner) if few else st.none()
-        case ListType(of):
+        case ListType(element=of):
             return st.lists(values(of, inner), max_size=few) if few else st.just([])
-        case PairType(parts):
+        case PairType(types=parts):
             return st.tuples(*(values(part, inner) for part in parts)).map(list)
-        case DictType(of):
+        case DictType(value=of):
             return st.dictionaries(st.sampled_from("ax"), values(of, inner), max_size=few)
-        case RecordType(fields):
+        case RecordType(fields=fields):
             return st.fixed_dictionaries({name: values(field, inner) for name, field in fields})
         case UnionType(cases):
             fewest = min(cases, key=lambda case: len(case.fields))

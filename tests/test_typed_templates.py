@@ -74,19 +74,19 @@ BY_DATA = (
 def values(draw: st.DrawFn, type_: Type) -> Any:
     """A value of a type."""
     match type_:
-        case ListType(element):
+        case ListType(element=element):
             return [draw(values(element)) for _ in range(draw(st.integers(0, 3)))]
-        case DictType(value):
+        case DictType(value=value):
             return {name: draw(values(value)) for name in draw(st.lists(st.sampled_from("abc"), max_size=3))}
-        case RecordType(fields):
+        case RecordType(fields=fields):
             return {name: draw(values(inner)) for name, inner in fields}
         case UnionType(cases):
             return draw(values(draw(st.sampled_from(cases))))
-        case LiteralType(texts):
+        case LiteralType(values=texts):
             return draw(st.sampled_from(texts))
-        case OptionalType(inner):
+        case OptionalType(inner=inner):
             return draw(values(inner) | st.none())
-        case PairType(types):
+        case PairType(types=types):
             return [draw(values(inner)) for inner in types]
         case DynamicType():
             return draw(

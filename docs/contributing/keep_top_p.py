@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 from msgspec.structs import replace
@@ -31,8 +30,7 @@ from gotlang.types import FLOAT
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class KeepTopP(Step):
+class KeepTopP(Step, frozen=True):
     """`share` of the sum of the scores is kept."""
 
     share: Expression

@@ -163,7 +163,7 @@ def _fit(value: Any, type_: Type) -> Any:
     match type_:
         case DynamicType():
             return _plain(value)
-        case OptionalType(inner):
+        case OptionalType(inner=inner):
             return None if is_none(value) else _fit(value, inner)
         case Simple():
             return _simple(value, type_)

@@ -71,7 +71,7 @@ INNER: dict[str, Type] = {"none": NONE, "empty": EMPTY, "never": NEVER}
 
 def _rules() -> Iterator[str]:
     """The rules of the grammar that read steps, made from their text forms."""
-    bodies = {rule for rule, record in _BY_RULE.items() if "body" in record.step.__dataclass_fields__}
+    bodies = {rule for rule, record in _BY_RULE.items() if "body" in record.step.__struct_fields__}
     lines = _BY_RULE.keys() - bodies - _BRANCHING - {"ir_op_search", "ir_op_first"}
     yield "_ir_operation: " + " | ".join(sorted(lines))
     yield "_ir_header: " + " | ".join(sorted(bodies))

@@ -77,18 +77,18 @@ def paths_in(type_: Type, value: Any) -> Iterator[tuple[str, str]]:
     match type_:
         case _ if type_ in (IMAGE, FILE):
             yield str(type_), value
-        case OptionalType(inner) if value is not None:
+        case OptionalType(inner=inner) if value is not None:
             yield from paths_in(inner, value)
-        case ListType(element):
+        case ListType(element=element):
             for each in value:
                 yield from paths_in(element, each)
-        case PairType(types):
+        case PairType(types=types):
             for part, each in zip(types, value, strict=True):
                 yield from paths_in(part, each)
-        case DictType(inside):
+        case DictType(value=inside):
             for each in value.values():
                 yield from paths_in(inside, each)
-        case RecordType(fields):
+        case RecordType(fields=fields):
             for name, field in fields:
                 yield from paths_in(field, value[name])
         case UnionType() if (case := type_.case(value["type"])) is not None:
@@ -118,15 +118,15 @@ def moved(type_: Type, value: Any, folder: Path) -> Any:
                 raise UsageError(f"`{value}` is outside of the data file's folder", help=help)
             media_of(str(type_), str(path))
             return str(path)
-        case OptionalType(inner) if value is not None:
+        case OptionalType(inner=inner) if value is not None:
             return moved(inner, value, folder)
-        case ListType(element):
+        case ListType(element=element):
             return [moved(element, each, folder) for each in value]
-        case PairType(types):
+        case PairType(types=types):
             return [moved(part, each, folder) for part, each in zip(types, value, strict=True)]
-        case DictType(inside):
+        case DictType(value=inside):
             return {name: moved(inside, each, folder) for name, each in value.items()}
-        case RecordType(fields):
+        case RecordType(fields=fields):
             return {name: moved(field, value[name], folder) for name, field in fields}
         case UnionType() if (case := type_.case(value["type"])) is not None:
             return moved(case, value, folder)

@@ -124,25 +124,25 @@ def _shown(prompt: Prompt, name: str) -> int:
 def _smallest(type_: Type, around: tuple[Type, ...] = ()) -> Any:
     """A value that takes as little room as one of its type may; None inside a type that is `around` it."""
     match type_:
-        case Simple(name="int" | "float"):
+        case Simple("int" | "float"):
             return 0
-        case Simple(name="bool"):
+        case Simple("bool"):
             return True
         case ListType():
             return []
-        case PairType(types):
+        case PairType(types=types):
             return [_smallest(part) for part in types]
         case DictType():
             return {}
         case RecordType(fields=fields):
             record = {name: _smallest(field, around) for name, field in fields}
             return None if None in record.values() else record
-        case UnionType(cases=cases) if type_ not in around:
+        case UnionType(cases) if type_ not in around:
             found = [_smallest(case, (*around, type_)) for case in cases]
             return min((value for value in found if value is not None), key=len, default=None)
         case UnionType():
             return None
-        case LiteralType(values=values):
+        case LiteralType(values):
             return min(values, key=len)
     return ""
 

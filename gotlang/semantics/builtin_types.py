@@ -93,18 +93,18 @@ def _solve(wanted: Type, given: Type, found: Found) -> bool:
                 return False
             found[name] = joined
             return True
-        case ListType(element), _ if is_text(given):
+        case ListType(element=element), _ if is_text(given):
             return _solve(element, STR, found)  # a text can be the list of its characters
         case ListType(), PairType() if (list_ := listed(given)) is not None:
             return _solve(wanted, list_, found)
-        case ListType(inner) | DictType(inner), AnyType():
+        case ListType(element=inner) | DictType(value=inner), AnyType():
             return _solve(inner, given, found)
-        case ListType(element), ListType(other):
+        case ListType(element=element), ListType(element=other):
             return _solve(element, other, found)
-        case DictType(value), DictType(other):
+        case DictType(value=value), DictType(value=other):
             return _solve(value, other, found)
-        case DictType(value), RecordType(fields):
+        case DictType(value=value), RecordType(fields=fields):
             return all(_solve(value, other, found) for _, other in fields)
-        case OptionalType(inner), _:
+        case OptionalType(inner=inner), _:
             return given == NONE or _solve(inner, present(given), found)
     return accepts(wanted, given)

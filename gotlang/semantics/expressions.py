@@ -335,7 +335,7 @@ class ExpressionChecker:
     def _membership(self, span: Span, left: Type, right: Type) -> None:
         right = listed(right) or right
         match right:
-            case ListType(element):
+            case ListType(element=element):
                 never = join(element, left) is None or (left == NONE and not _may_be_none(element))
             case DictType() | RecordType() | UnionType() | LiteralType():
                 never = not accepts(STR, left)

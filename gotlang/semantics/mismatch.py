@@ -146,13 +146,13 @@ def of_product(side: Type, other: Type) -> str | None:
 def in_words(wanted: Type) -> str:
     """What a built-in takes, in words where any type will do."""
     match wanted:
-        case ListType(Variable(ordered=True)):
+        case ListType(element=Variable(ordered=True)):
             return "a list of numbers, texts or lists of them"
-        case ListType(Variable()):
+        case ListType(element=Variable()):
             return "a list"
-        case ListType(ListType(Variable())):
+        case ListType(element=ListType(element=Variable())):
             return "a list of lists"
-        case DictType(Variable()):
+        case DictType(value=Variable()):
             return "a dict, or a record whose fields have one type"
         case Variable(ordered=True):
             return "a number, a text or a list of them"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, final
+
+from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report
 from gotlang.operations import OPERATIONS

@@ -458,7 +458,7 @@ class TypedTemplate:
                 )
             case "items":
                 match value:
-                    case DictType(inner):
+                    case DictType(value=inner):
                         return ListType(PairType((STR, inner)))
                     case RecordType() | UnionType():
                         return ListType(PairType((STR, _common(_types(value)))))

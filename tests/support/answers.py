@@ -29,11 +29,11 @@ def some_value(type_: Type, chance: random.Random, depth: int = 0) -> Any:
             return chance.random() < 0.5
         case LiteralType(values):
             return chance.choice(values)
-        case ListType(element):
+        case ListType(element=element):
             return [some_value(element, chance, inner) for _ in range(chance.randrange(1, 4) * (depth < 6))]
-        case DictType(value):
+        case DictType(value=value):
             return {word: some_value(value, chance, inner) for word in chance.sample(WORDS, 2 * (depth < 6))}
-        case RecordType(fields):
+        case RecordType(fields=fields):
             return {name: some_value(field, chance, inner) for name, field in fields}
         case UnionType(cases):
             least = min(cases, key=lambda case: len(case.fields))

@@ -56,17 +56,17 @@ def values(type_: Type) -> st.SearchStrategy[Any]:
             return st.sampled_from(["", "a", "b c", "1", "n", "<1>"])
         case Simple("bool"):
             return st.booleans()
-        case LiteralType(texts):
+        case LiteralType(values=texts):
             return st.sampled_from(texts)
-        case OptionalType(inner):
+        case OptionalType(inner=inner):
             return st.none() | values(inner)
-        case ListType(element):
+        case ListType(element=element):
             return st.just([]) if element == NEVER else st.lists(values(element), max_size=3)
-        case PairType(types):
+        case PairType(types=types):
             return st.tuples(*map(values, types)).map(list)
-        case DictType(value):
+        case DictType(value=value):
             return st.dictionaries(st.sampled_from(["n", "t", "a"]), values(value), max_size=3)
-        case RecordType(fields):
+        case RecordType(fields=fields):
             return st.fixed_dictionaries({name: values(inner) for name, inner in fields})
         case DynamicType():
             return st.none() | st.integers() | st.text(max_size=2)
