@@ -10,12 +10,13 @@ whatever the program is run with, which is what comparisons go by.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from typing import final
 
 from msgspec import Struct
+
+from gotlang.patterns import lazy_pattern
 
 _LONGEST_TEXT = 200
 _MOST_TERMS = 32
@@ -24,7 +25,7 @@ _MOST_FACTORS = 12
 and they could not be read."""
 UNWRITTEN = "…"
 """What starts the text of an atom that would be too long to read."""
-_NEEDS_NO_PARENTHESES = re.compile(r"[\w.]+(\(.*\))?")
+_NEEDS_NO_PARENTHESES = lazy_pattern(r"[\w.]+(\(.*\))?")
 
 
 @final

@@ -7,15 +7,16 @@ by habit: libraries, child processes, tracebacks. It is no wall: code in this pr
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-_NAMES = re.compile(
+from gotlang.patterns import lazy_pattern
+
+_NAMES = lazy_pattern(
     r"(?i)(^|_)(keys?|tokens?|secrets?|pass|passwd|passphrase|credentials?|auth)(_|$)|api_?key|password|headers$"
 )
-_IN_ADDRESS = re.compile(r"://[^/@\s]*:[^/@\s]*@")
+_IN_ADDRESS = lazy_pattern(r"://[^/@\s]*:[^/@\s]*@")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 """HTTP clients read them when they connect, which may be later."""
 

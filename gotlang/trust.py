@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,9 +18,10 @@ from typing import final
 from msgspec import Struct
 
 from gotlang.errors import UsageError
+from gotlang.patterns import lazy_pattern
 
-_USER = re.compile(r"//[^/@\s]*@")
-_SQLITE = re.compile(r"sqlite:///([^?#%:]+)")
+_USER = lazy_pattern(r"//[^/@\s]*@")
+_SQLITE = lazy_pattern(r"sqlite:///([^?#%:]+)")
 """The address of a file, as the storages of studies have it."""
 
 

@@ -21,6 +21,7 @@ from gotlang.answers.conversion import convert, from_text
 from gotlang.answers.forms import Schema
 from gotlang.answers.literals import literal, scan
 from gotlang.errors import ReadError
+from gotlang.patterns import lazy_pattern
 from gotlang.types import OptionalType, Type
 
 
@@ -84,16 +85,16 @@ class Written(NamedTuple):
     end: int
 
 
-_HEAD = re.compile(
+_HEAD = lazy_pattern(
     r"^[ \t>*`_#-]*(call|action|tool|function|tool[ _]call)\b[ \t*`_]*(?:\d+[ \t]*)?:"
     r"[ \t*`_]*([A-Za-z_]\w*)[ \t*`_]*:?[ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
-_TAG = re.compile(r"<(tool_?call|function_?call)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
-_RESULT = re.compile(
+_TAG = lazy_pattern(r"<(tool_?call|function_?call)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
+_RESULT = lazy_pattern(
     r"^[ \t>*`_#-]*(?:results?(?: of \S+)?|observation)[ \t*`_]*\d*[ \t*`_]*:", re.IGNORECASE | re.MULTILINE
 )
-_INPUT = re.compile(r"\s*(?:action[ _]input|arguments|input)[ \t*`_]*:[ \t]*", re.IGNORECASE)
+_INPUT = lazy_pattern(r"\s*(?:action[ _]input|arguments|input)[ \t*`_]*:[ \t]*", re.IGNORECASE)
 _NAMES: Final = ("name", "tool", "action", "function")
 _ARGUMENTS: Final = ("arguments", "args", "parameters", "input", "action_input")
 
@@ -126,7 +127,7 @@ def written_calls(text: str, names: Sequence[str]) -> list[Written]:
     return found
 
 
-_FENCE = re.compile(r"^```\w*[ \t]*$", re.MULTILINE)
+_FENCE = lazy_pattern(r"^```\w*[ \t]*$", re.MULTILINE)
 
 
 def _described(text: str, names: Sequence[str], start: int, end: int) -> Written | None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from gotlang.answers.literals import Word, literal, number, strict
 from gotlang.errors import ReadError
+from gotlang.patterns import lazy_pattern
 from gotlang.types import (
     BOOL,
     FILE,
@@ -42,7 +43,7 @@ YES: Final = {"yes": True, "true": True, "no": False, "false": False}
 _USUAL: Final = ("answer", "finalanswer", "result", "output", "score", "value")
 """Names that models give to the value that was asked for, beside their reasons."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 NOTHING: Final = ("", "none", "null")

@@ -19,6 +19,7 @@ from msgspec import Struct
 from gotlang.answers.conversion import YES, clean, convert, from_text, is_none, record_from, same_name
 from gotlang.answers.literals import Found, number, scan, strict
 from gotlang.errors import ReadError
+from gotlang.patterns import lazy_pattern
 from gotlang.types import (
     BOOL,
     FLOAT,
@@ -115,7 +116,7 @@ def plain(text: str) -> str:
     return clean(text)
 
 
-_FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*((?:\n(?![ \t]*\1)[^\n]*)*+)(?:\n[^\n]*)?", re.MULTILINE)
+_FENCED = lazy_pattern(r"^[ \t]*(```|~~~)[^\n]*((?:\n(?![ \t]*\1)[^\n]*)*+)(?:\n[^\n]*)?", re.MULTILINE)
 
 
 def fenced(text: str) -> Iterator[str]:
@@ -134,7 +135,7 @@ def _json(text: str) -> Iterator[Any]:
         return
 
 
-_ECHO = re.compile(r"\W{0,9}(?:input|incorrectly)\b", re.IGNORECASE)
+_ECHO = lazy_pattern(r"\W{0,9}(?:input|incorrectly)\b", re.IGNORECASE)
 
 
 def _scanned(text: str, type_: Type) -> list[Found]:
@@ -231,9 +232,9 @@ def _elements(text: str, type_: Type) -> list[Any]:
 
 # ---------------------------------------------------------------- lines
 
-_BULLET = re.compile(r"\s*(?:[-*+•]|\(?[0-9]{1,4}[.):]|[A-Za-z][.)])\s+")
+_BULLET = lazy_pattern(r"\s*(?:[-*+•]|\(?[0-9]{1,4}[.):]|[A-Za-z][.)])\s+")
 
-_LABEL = re.compile(
+_LABEL = lazy_pattern(
     r"\s*(?:[-*+•]\s+|[0-9]{1,4}[.)]\s+)?[*_\"'`]{0,3}"
     r"([A-Za-z][\w -]{0,60}?)[*_\"'`]{0,3}[ \t]{0,3}:[*_\"'`]{0,3}\s*(.*)"
 )
@@ -284,19 +285,19 @@ class _Mention(Struct, frozen=True):
 
 
 # What continues after a comma or a second point (`3,14`, `1.234,5`, `1.2.3`) is ambiguous, so not a number.
-_NUMBER = re.compile(
+_NUMBER = lazy_pattern(
     r"(?:(?<![\w.)\]])[-+\N{MINUS SIGN}])?(?<![\w.])(?<![0-9],)\$?"
     r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?!\w|[.,][0-9])"
 )
-_OUT_OF = re.compile(r"\s*(?:/|out of)\s*([0-9]{1,9})(?!\w)")
+_OUT_OF = lazy_pattern(r"\s*(?:/|out of)\s*([0-9]{1,9})(?!\w)")
 _SCALES: Final = (5, 10, 100)
 """`8/10` is the rating 8; `3/4` is three quarters."""
 
-_YES_OR_NO = re.compile(r"(?<!\w)(?:yes|true|false|no)(?!\w)", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"\s*(?:[.,;:!*\"')\n]|\Z)")
+_YES_OR_NO = lazy_pattern(r"(?<!\w)(?:yes|true|false|no)(?!\w)", re.IGNORECASE)
+_SENTENCE_END = lazy_pattern(r"\s*(?:[.,;:!*\"')\n]|\Z)")
 
-_ANSWER = re.compile(r"\b(?:answer|result|output|solution|verdict|conclusion)\b", re.IGNORECASE)
-_RATING = re.compile(r"\b(?:score|rating|grade|value|total|count|evaluation|likelihood)\b", re.IGNORECASE)
+_ANSWER = lazy_pattern(r"\b(?:answer|result|output|solution|verdict|conclusion)\b", re.IGNORECASE)
+_RATING = lazy_pattern(r"\b(?:score|rating|grade|value|total|count|evaluation|likelihood)\b", re.IGNORECASE)
 _NEAR: Final = 40
 """Characters that may be between `the answer is` and the answer."""
 

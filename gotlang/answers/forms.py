@@ -15,6 +15,7 @@ from typing import Any, Final, final
 
 from msgspec import Struct
 
+from gotlang.patterns import lazy_pattern
 from gotlang.types import (
     DictType,
     ListType,
@@ -145,8 +146,8 @@ class Schema:
 # ---------------------------------------------------------------- line patterns
 
 _MOST_HOLES: Final = 50
-_SPACES = re.compile(r"\s+")
-_SIGN = re.compile(r"\{\{|\}\}|\{([^}]*)\}|[{}\r\n]|[^{}\r\n]+")
+_SPACES = lazy_pattern(r"\s+")
+_SIGN = lazy_pattern(r"\{\{|\}\}|\{([^}]*)\}|[{}\r\n]|[^{}\r\n]+")
 
 
 class PatternError(ValueError):

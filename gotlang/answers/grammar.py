@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from gotlang.patterns import lazy_pattern
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""(?P<space>(?:\s|\#[^\n]*)+)|(?P<name>[a-zA-Z][\w-]*)(?P<rule>\s*::=)?|(?P<open>\()|(?P<close>\))"""
     r"""|"(?:\\.|[^"\\\n])*"|\[(?:\\.|[^\]\\\n])*\]|[|*+?.]|\{\d+(?:,\d*)?\}"""
 )

@@ -20,6 +20,7 @@ from typing import Any, Final, final
 
 from msgspec import Struct
 
+from gotlang.patterns import lazy_pattern
 from gotlang.types import DEEPEST
 
 
@@ -54,8 +55,8 @@ class Word(str):
 
 # ---------------------------------------------------------------- numbers
 
-_NUMERAL = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_AMOUNT = re.compile(
+_NUMERAL = lazy_pattern(r"[+-]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_AMOUNT = lazy_pattern(
     r"([+-]?)\$?((?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*%?"
 )
 
@@ -94,7 +95,7 @@ def _quoted(closer: str) -> re.Pattern[str]:
 _QUOTED: Final = {opener: _quoted(closer) for opener, closer in zip("\"'“‘`", "\"'”’`", strict=True)}
 """By the opening quote: what follows it, including the closing one."""
 
-_ESCAPE = re.compile(
+_ESCAPE = lazy_pattern(
     r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}"
     r"|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)",
     re.DOTALL,
@@ -163,9 +164,9 @@ def literal(text: str) -> Any:
 
 # ---------------------------------------------------------------- the scanner
 
-_OPENER = re.compile(r"[\[{(]")
+_OPENER = lazy_pattern(r"[\[{(]")
 _CLOSERS: Final = {"[": "]", "{": "}", "(": ")"}
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""(?P<space>\s+)
       | (?P<fence>```|~~~)
       | (?P<comment>//[^\n]*|\#[^\n]*|/\*)

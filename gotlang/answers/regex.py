@@ -15,6 +15,7 @@ from typing import Final, final
 from msgspec import Struct, field
 
 from gotlang.errors import LimitExceeded
+from gotlang.patterns import lazy_pattern
 
 MOST_PARTS: Final = 2000
 """Characters and classes of an expression, repeated ones as often as they must be repeated."""
@@ -62,7 +63,7 @@ _CLASSES = {"d": _DIGITS, "w": _WORD, "s": _SPACES}
 _CLASSES |= {name.upper(): _others(ranges) for name, ranges in _CLASSES.items()}
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
 _HEX = {"x": 2, "u": 4}
-_COUNT = re.compile(r"\{(\d{1,4})(?:(,)(\d{0,4}))?\}")
+_COUNT = lazy_pattern(r"\{(\d{1,4})(?:(,)(\d{0,4}))?\}")
 
 
 @final

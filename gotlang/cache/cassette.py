@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -38,6 +37,7 @@ from gotlang.models.base import (
 from gotlang.models.endpoint import OPENAI
 from gotlang.models.prices import price_of
 from gotlang.models.registry import is_simulated, plain_name
+from gotlang.patterns import lazy_pattern
 from gotlang.records import Count, InvalidRecord, from_json, to_json
 
 EXPORT_FORMAT: Final = "gotlang cache export"
@@ -47,7 +47,7 @@ EXPORT_VERSION: Final = 2
 _SQLITE = b"SQLite format 3\0"
 _LARGEST_BATCH = 128
 """Samples of one request if a recording does not say: what OpenAI allows."""
-_AT_URL = re.compile(r"@(https?://.+)$")
+_AT_URL = lazy_pattern(r"@(https?://.+)$")
 _PREFIX = "replay:"
 _WRITE: Final = "cache_write_per_million"
 _OPTIONAL: Final = ("cached_input_per_million", _WRITE)

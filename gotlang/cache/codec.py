@@ -7,7 +7,6 @@ written by gotc 0.1.0 have the same form.
 from __future__ import annotations
 
 import math
-import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +28,7 @@ from gotlang.models.base import (
     ToolSpec,
     Usage,
 )
+from gotlang.patterns import lazy_pattern
 from gotlang.records import Count, Integer, InvalidRecord, Seconds, from_json, to_json
 
 MAX_VALUE_BYTES = 64 * 1024 * 1024
@@ -39,7 +39,7 @@ VERSION: Final = 1
 ABOUT: Final = to_json({"name": "gotlang cache", "version": VERSION})
 """What a store says of its format."""
 
-_KEY = re.compile(r"[0-9a-f]{64}")
+_KEY = lazy_pattern(r"[0-9a-f]{64}")
 
 Logprob = float | Literal["inf", "-inf", "nan"]
 """JSON has no infinity, which is the logarithm of zero."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import re
 import sqlite3
 import stat
 import threading
@@ -34,6 +33,7 @@ from gotlang.cache.codec import ABOUT, DatabaseCache, Put, check_about, decode_s
 from gotlang.cache.coordination import TABLES, Coordination, Database, Execute
 from gotlang.errors import CacheError
 from gotlang.models.base import Request
+from gotlang.patterns import lazy_pattern
 from gotlang.records import InvalidRecord, escaped
 from gotlang.writing import create_file, is_empty, place
 
@@ -46,7 +46,7 @@ _TABLES: Final = {
     for name in ("about", "requests", "answers")
 }
 """sqlitedict's layout, with a check that keeps pickles out."""
-_SQLITEDICT = re.compile(r'CREATE TABLE "?(\w+)"? \(key TEXT PRIMARY KEY, value BLOB\)')
+_SQLITEDICT = lazy_pattern(r'CREATE TABLE "?(\w+)"? \(key TEXT PRIMARY KEY, value BLOB\)')
 
 # An upsert preserves a row's position, the order of first storing, and skips equal values.
 _UPSERT = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -66,6 +65,8 @@ def _run(command: list[str]) -> int | None:
     """Run a command to its end; its exit code if Ctrl-C ended it, otherwise None."""
     interrupted = False
     sys.stdout.flush()
+    import subprocess
+
     with subprocess.Popen(command, env={**os.environ, _WATCHED: "1"}) as process:
         while True:
             try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,10 +10,11 @@ from typing import Self, final
 
 from gotlang.data.table import Table
 from gotlang.errors import UsageError
+from gotlang.patterns import lazy_pattern
 
-_RANGE = re.compile(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*")
-_NUMBER = re.compile(r"\s*-?\d+\s*")
-_SAMPLE = re.compile(r"\s*(\d+)\s*(?::\s*(\d+)\s*)?")
+_RANGE = lazy_pattern(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*")
+_NUMBER = lazy_pattern(r"\s*-?\d+\s*")
+_SAMPLE = lazy_pattern(r"\s*(\d+)\s*(?::\s*(\d+)\s*)?")
 
 
 Rows = slice | tuple[slice | int, ...]

@@ -26,6 +26,7 @@ from msgspec import Struct
 from gotlang.errors import GotError, UsageError
 from gotlang.evaluate.rows import Row
 from gotlang.metric import RUN_METRICS
+from gotlang.patterns import lazy_pattern
 from gotlang.records import Count, Integer, InvalidRecord, from_json, to_json
 from gotlang.statistics import bounded
 from gotlang.writing import Draft, open_own, sync, truncate, write_all
@@ -88,7 +89,7 @@ class RowRun:
         return {"row": self.row.number, **shown, "metrics": dict(self.metrics), "unknown": dict(self.unknown)}
 
 
-_QUOTED = re.compile(r""": (['"]).*\1\Z""", re.DOTALL)
+_QUOTED = lazy_pattern(r""": (['"]).*\1\Z""", re.DOTALL)
 """A response, or a part of one, at the end of a reason."""
 
 

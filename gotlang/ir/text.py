@@ -33,6 +33,7 @@ from gotlang.ir import program as ir
 from gotlang.ir.evaluate import literal
 from gotlang.operations import record_of
 from gotlang.operations.step import Arguments, Line, Step
+from gotlang.patterns import lazy_pattern
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression as show
 from gotlang.syntax.texts import long_lines, quote
@@ -347,8 +348,8 @@ class Part:
         return (item for item in self.items if isinstance(item, Slot))
 
 
-_PART = re.compile(r"\[([^\]]*)\]|([^\[]+)")
-_SLOT = re.compile(r"\{([^}:]+)(?::(\w+))?\}")
+_PART = lazy_pattern(r"\[([^\]]*)\]|([^\[]+)")
+_SLOT = lazy_pattern(r"\{([^}:]+)(?::(\w+))?\}")
 
 
 @cache

@@ -10,18 +10,19 @@ from msgspec.structs import replace
 
 from gotlang.diagnostics import Diagnostic, Report
 from gotlang.packages import outside
+from gotlang.patterns import lazy_pattern
 from gotlang.span import Fragment, Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.build import TreeBuilder
 from gotlang.syntax.parse import parse_expression
 
-_FRONT = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
-_SETTING = re.compile(r"^(\w+)[ \t]*:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
-_HEADING = re.compile(r"^#[ \t]+(system|instruction|user|assistant)[ \t]*\n", re.MULTILINE | re.IGNORECASE)
-_CALL = re.compile(r"\{\{-?\s*((?:\w+\.)?\w+)\(((?:[^{}\"']|\"[^\"]*\"|'[^']*')*)\)\s*-?\}\}")
-_TAG = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_FRONT = lazy_pattern(r"---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
+_SETTING = lazy_pattern(r"^(\w+)[ \t]*:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_HEADING = lazy_pattern(r"^#[ \t]+(system|instruction|user|assistant)[ \t]*\n", re.MULTILINE | re.IGNORECASE)
+_CALL = lazy_pattern(r"\{\{-?\s*((?:\w+\.)?\w+)\(((?:[^{}\"']|\"[^\"]*\"|'[^']*')*)\)\s*-?\}\}")
+_TAG = lazy_pattern(r"\{[{%].*?[%}]\}", re.DOTALL)
+_QUOTED = lazy_pattern(r"\"[^\"]*\"|'[^']*'")
 MOST = 1_000_000
 """Characters of a text with its partials."""
 

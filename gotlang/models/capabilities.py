@@ -18,6 +18,7 @@ from typing import Annotated, Any, final
 from msgspec import Meta, structs
 
 from gotlang.models.base import Message, Request
+from gotlang.patterns import lazy_pattern
 from gotlang.records import InvalidRecord, from_json, from_plain, to_json
 from gotlang.writing import replace_file
 
@@ -48,7 +49,7 @@ _FORMAT = 1
 
 _CONSTRAINED = r"\b(?:guided_)?(?:regex|grammar)\b|\bstructured_outputs\b"
 _MENTIONS = {
-    name: re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    name: lazy_pattern(pattern, re.IGNORECASE | re.DOTALL)
     for name, pattern in {
         **{name: rf"\b{name}\b" for name in (*TOKEN_LIMITS, *OPTIONAL)},
         "stream": r"\bstream(?:ing|_options)?\b",
@@ -68,12 +69,12 @@ _MENTIONS = {
         "system": r"\bsystem\b\W{0,3}\s?(?:role|message|prompt|instruction)|\brole\b.*\bsystem\b",
     }.items()
 }
-_UNSUPPORTED = re.compile(
+_UNSUPPORTED = lazy_pattern(
     r"unsupported|not support|n.t support|unrecogni[sz]ed|unknown|unexpected|not permitted|not allowed|"
     r"\binstead\b",
     re.IGNORECASE,
 )
-_OUT_OF_RANGE = re.compile(
+_OUT_OF_RANGE = lazy_pattern(
     r"too (?:large|big|small|long|high|low|many)|maximum|minimum|at (?:most|least)|greater|less than|exceed|"
     r"\babove\b|\bbelow\b|\bbetween\b|\brange\b|number of slots|[<>≤≥]",
     re.IGNORECASE,

@@ -17,11 +17,12 @@ from gotlang import keys
 from gotlang.config import ConfiguredUrl
 from gotlang.errors import NotTrusted, UsageError
 from gotlang.models.base import Address
+from gotlang.patterns import lazy_pattern
 
 NO_KEY = "no-key"
 """Sent if no key is set: clients want one, and local servers accept any."""
 
-_LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|gsk|xai|pplx)-[\w*.-]{4,}|(?<=Bearer )\S+")
+_LOOKS_LIKE_A_KEY = lazy_pattern(r"\b(?:sk|gsk|xai|pplx)-[\w*.-]{4,}|(?<=Bearer )\S+")
 _MIN_SECRET = 6
 _MIN_SECRET_IN_COMPLETIONS = 16
 """Characters of a secret that is searched in completions: a local server's key may be an ordinary word."""

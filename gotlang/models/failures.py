@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, Self, final
 
 from gotlang.models.base import Usage
 from gotlang.models.endpoint import Endpoint
+from gotlang.patterns import lazy_pattern
 
 MAX_WORDS = 300
 """Characters of an endpoint's message that are shown."""
@@ -35,7 +35,7 @@ from an endpoint that is not listed: proxies say that of a connection that broke
 
 _NO_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_credits", "credit_limit")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_DURATION = lazy_pattern(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 @final

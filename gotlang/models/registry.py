@@ -20,6 +20,7 @@ from gotlang.errors import GotError, UsageError
 from gotlang.models.base import Model, ModelOptions, Price, Provider
 from gotlang.models.endpoint import OPENAI, url_of
 from gotlang.operations.ask import PERSON
+from gotlang.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from gotlang.ir.program import Program
@@ -40,7 +41,7 @@ BUILT_IN = {
 DEFAULT_PROVIDER = "openai"
 _CHAT = ("openai", "openai-sdk", "openai-responses")
 """Providers whose endpoints have the embeddings, too."""
-_OTHER_VENDORS = re.compile(
+_OTHER_VENDORS = lazy_pattern(
     r"claude|gemini|gemma|mi[sx]tral|llama|command-|deepseek|qwen|grok|phi-", re.IGNORECASE
 )
 """The first letters of models that are not OpenAI's."""

@@ -8,11 +8,11 @@ element. What an endpoint reports always takes precedence.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 
 from gotlang.models.base import Media, Message
+from gotlang.patterns import lazy_pattern
 
 _WORD_BYTES = 8
 """Bytes per token of an English word: up to seven letters and the space before them."""
@@ -26,7 +26,7 @@ _MESSAGE_TOKENS, _REPLY_TOKENS = 4, 3
 _IMAGE_TOKENS = 765
 """An image of 1024 x 1024 pixels by the rule of GPT-4o."""
 
-_PIECE = re.compile(
+_PIECE = lazy_pattern(
     r"(?i:'(?:[sdmt]|ll|ve|re))(?![^\W\d_])"  # the end of "it's"
     r"|(?P<word>(?:[^\w\r\n]|_)?[^\W\d_]+)"
     r"|\d{1,3}"

@@ -5,8 +5,11 @@ To add one, write its file, and name it in `_OPERATIONS` or `_BLOCKS` (CONTRIBUT
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator, Mapping, MutableMapping
+from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar, final
 
 from gotlang.operations.record import BlockRecord, OperationRecord
 from gotlang.operations.step import Step
@@ -29,37 +32,69 @@ _OPERATIONS = (
     "call",
     "ground_truth",
 )
-_BLOCKS = (
-    "foreach",
-    "reduce",
-    "repeat",
-    "repeated",
-    "if_",
-    "match",
-    "try_",
-    "search",
-    "first",
-    "skip",
-    "labelled",
-    "scheme_call",
+_BLOCKS = {
+    "foreach": "foreach",
+    "reduce": "reduce",
+    "repeat": "repeat",
+    "Repeat": "repeated",
+    "if": "if_",
+    "match": "match",
+    "try": "try_",
+    "search": "search",
+    "first": "first",
+    "skip": "skip",
+    "block": "labelled",
+    "scheme": "scheme_call",
+}
+
+RecordT = TypeVar("RecordT")
+
+
+@final
+class _Records(MutableMapping[str, RecordT]):
+    """Records by name, each imported when it is first asked for: a program uses few of them."""
+
+    def __init__(self, modules: Mapping[str, str], name: str) -> None:
+        self._modules = modules
+        self._name = name
+        self._found: dict[str, RecordT] = {}
+
+    def __getitem__(self, name: str) -> RecordT:
+        if name not in self._found:
+            module = import_module(f"gotlang.operations.{self._modules[name]}")
+            self._found[name] = getattr(module, self._name)
+        return self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __setitem__(self, name: str, record: RecordT) -> None:
+        self._found[name] = record
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+OPERATIONS: _Records[OperationRecord[Any]] = _Records(
+    {"".join(map(str.capitalize, module.split("_"))): module for module in _OPERATIONS}, "OPERATION"
 )
-
-
-def _records(modules: tuple[str, ...], name: str) -> dict[str, Any]:
-    found = (getattr(import_module(f"gotlang.operations.{module}"), name) for module in modules)
-    return {record.name: record for record in found}
-
-
-OPERATIONS: dict[str, OperationRecord[Any]] = _records(_OPERATIONS, "OPERATION")
 """Every operation by its name, in the order of the reference."""
 
-BLOCKS: dict[str, BlockRecord[Any]] = _records(_BLOCKS, "BLOCK")
+BLOCKS: _Records[BlockRecord[Any]] = _Records(_BLOCKS, "BLOCK")
 """Every step that holds or calls others, by its name."""
 
-_NAMES: dict[type[Step], str] = {
-    **{record.step: record.name for record in OPERATIONS.values()},
-    **{record.step: record.name for record in BLOCKS.values()},
-}
+
+@cache
+def _name_of(kind: type[Step]) -> str:
+    module = sys.modules[kind.__module__]
+    record: OperationRecord[Any] | BlockRecord[Any] = getattr(module, "OPERATION", None) or module.BLOCK
+    return record.name
 
 
 def record_named(name: str) -> OperationRecord[Any] | BlockRecord[Any]:
@@ -69,7 +104,7 @@ def record_named(name: str) -> OperationRecord[Any] | BlockRecord[Any]:
 
 def record_of(step: Step) -> OperationRecord[Any] | BlockRecord[Any]:
     """The record of a step."""
-    return record_named(_NAMES[type(step)])
+    return record_named(_name_of(type(step)))
 
 
 def title(step: Step) -> str:

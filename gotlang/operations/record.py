@@ -9,8 +9,6 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gotlang.answers.grammar import wrong_in_grammar
-from gotlang.answers.regex import Regex, RegexError
 from gotlang.flows import Flow, FlowScope, Result
 from gotlang.operations.checks import MOST
 from gotlang.operations.names import needed_names
@@ -65,11 +63,19 @@ SEED = SettingRule((INT,), least=0)
 
 def wrong_in_regex(text: str) -> tuple[str, int] | None:
     """What is wrong with a regular expression, and where, in characters from 0; None if nothing is."""
+    from gotlang.answers.regex import Regex, RegexError
+
     try:
         Regex.parse(text)
     except RegexError as error:
         return error.message, error.offset
     return None
+
+
+def _wrong_in_grammar(text: str) -> tuple[str, int] | None:
+    from gotlang.answers.grammar import wrong_in_grammar
+
+    return wrong_in_grammar(text)
 
 
 MODEL_SETTINGS: dict[str, SettingRule] = {
@@ -81,7 +87,7 @@ MODEL_SETTINGS: dict[str, SettingRule] = {
     "logprobs": SettingRule((BOOL,)),
     "top_logprobs": SettingRule((INT,), 1, 20),
     "regex": SettingRule((STR,), wrong=wrong_in_regex),
-    "grammar": SettingRule((STR,), wrong=wrong_in_grammar),
+    "grammar": SettingRule((STR,), wrong=_wrong_in_grammar),
     "seed": SEED,
     "effort": SettingRule((LiteralType(("low", "medium", "high")),)),
     "thinking_budget": SettingRule((INT,), 0),

@@ -8,17 +8,17 @@ its start.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gotlang.errors import TemplateError
 from gotlang.ir.program import Prompt
 from gotlang.models.base import PLACE, Media, Message
+from gotlang.patterns import lazy_pattern
 from gotlang.templates import Template
 from gotlang.types import FILE, IMAGE, DictType, ListType, OptionalType, PairType, RecordType, Type, UnionType
 
-_MARK = re.compile(f"{PLACE}([0-9]+){PLACE}")
+_MARK = lazy_pattern(f"{PLACE}([0-9]+){PLACE}")
 _NONE: Mapping[tuple[str, str], Media] = {}
 
 

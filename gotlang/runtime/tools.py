@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -21,6 +20,7 @@ from gotlang.operations.checks import count
 from gotlang.operations.record import DEFAULT_TURNS, MOST_CALLS_A_TURN, PROTOCOLS
 from gotlang.operations.sampling import Responses
 from gotlang.operations.step import Line
+from gotlang.patterns import lazy_pattern
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import Execution, whole
 from gotlang.runtime.expansion import Expander
@@ -30,7 +30,7 @@ from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import DYNAMIC
 
-_PLACE = re.compile(r" \([^()]*:\d+\)")
+_PLACE = lazy_pattern(r" \([^()]*:\d+\)")
 LAST_TURN = "(You can use no tool any more: respond with the answer now.)"
 
 

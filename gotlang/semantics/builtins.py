@@ -17,10 +17,9 @@ from typing import Any, TypeVar, final
 
 from msgspec import Struct
 
-from gotlang.answers.literals import strict
-from gotlang.answers.regex import Regex, RegexError, escaped
 from gotlang.errors import EvaluationError, LimitExceeded
 from gotlang.operations.checks import frozen
+from gotlang.patterns import lazy_pattern
 from gotlang.semantics.limits import MAX_ELEMENTS
 from gotlang.types import (
     BOOL,
@@ -303,8 +302,8 @@ def replace(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-_REFERENCE = re.compile(r"<(\d{1,6})>")
-_MARK = re.compile(r"#(\d{1,6})\b")
+_REFERENCE = lazy_pattern(r"<(\d{1,6})>")
+_MARK = lazy_pattern(r"#(\d{1,6})\b")
 
 
 @_builtin(STR, gives=ListType(INT))
@@ -336,6 +335,8 @@ def fill(text: str, answers: list[Any]) -> str:
 @_builtin(STR, STR, gives=BOOL)
 def matches(text: str, pattern: str) -> bool:
     """Whether a whole text matches a regular expression, see [Structured responses](structured.md)."""
+    from gotlang.answers.regex import Regex, RegexError
+
     try:
         return Regex.parse(pattern).matches(text)
     except RegexError as error:
@@ -345,12 +346,16 @@ def matches(text: str, pattern: str) -> bool:
 @_builtin(STR, gives=STR)
 def escape(text: str) -> str:
     """The regular expression of a text and no other."""
+    from gotlang.answers.regex import escaped
+
     return escaped(text)
 
 
 @_builtin(STR, gives=BOOL)
 def is_json(text: str) -> bool:
     """Whether a text is JSON and nothing else."""
+    from gotlang.answers.literals import strict
+
     try:
         strict(text)
     except ValueError:
@@ -388,7 +393,7 @@ def _cosine(left: list[float], right: list[float]) -> float:
     return max(-1.0, min(1.0, math.fsum(map(operator.mul, left, right)) / sizes)) if sizes < math.inf else 0.0
 
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_ARTICLES = lazy_pattern(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _WHOLE = frozenset({"yes", "no", "noanswer"})
 """Answers that agree as a whole or not at all."""
@@ -418,7 +423,7 @@ def f1(found: str, wanted: str) -> float:
 
 # ---------------------------------------------------------------- search
 
-_WORD = re.compile(r"\w+")
+_WORD = lazy_pattern(r"\w+")
 _STOP_WORDS = frozenset(
     """
     a an and are as at be but by for from had has have he her his in is it its of on or she that the their

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from gotlang.answers.forms import After, Json, Lines, Tag
+from gotlang.patterns import lazy_pattern
 from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -30,10 +31,10 @@ _BINARY = {
     "**": (_FACTOR, _VALUE, _FACTOR),
 }
 """How tightly an operator binds, and how tightly its operands must."""
-_NUMBER = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
-_STEP_LIKE = re.compile(r"[A-Z]\w*(?:\[| not\b| [-+] )")
-_KEY = re.compile(r"[a-z_][A-Za-z0-9_]*")
-_COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER = lazy_pattern(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
+_STEP_LIKE = lazy_pattern(r"[A-Z]\w*(?:\[| not\b| [-+] )")
+_KEY = lazy_pattern(r"[a-z_][A-Za-z0-9_]*")
+_COLUMN = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _Clause = n.Setting | n.ParseForm | n.Example | n.StudyData | n.StudyPrompts | n.Vary
 _Small = (

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, Label, in_order
+from gotlang.patterns import lazy_pattern
 from gotlang.span import MAX_LENGTH, Fragment, Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node
 from gotlang.syntax.nodes import Comment, Declaration, Module, Suite, Vary
@@ -43,8 +44,8 @@ MAX_EXPLAINED = 400_000  # characters of a declaration for which Lark says what 
 MAX_KNOWN = 10_000  # characters of a declaration that is not read again while it is as it was
 MAX_REREAD = 200_000  # characters of declarations that are read again to find the mistakes after a first one
 
-_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]|(?<!\A)\ufeff")
-_WORDS = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*+"|#[^\n]*+|\w++|[^\w\s]')
+_FORBIDDEN = lazy_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]|(?<!\A)\ufeff")
+_WORDS = lazy_pattern(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*+"|#[^\n]*+|\w++|[^\w\s]')
 
 
 @relaxed_gc()
@@ -71,7 +72,7 @@ def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
     return found, in_order(problems)
 
 
-_ORPHAN = re.compile(r"( +)(?:else|elif)\b")
+_ORPHAN = lazy_pattern(r"( +)(?:else|elif)\b")
 
 
 def _without_orphans(text: str, problems: list[Diagnostic]) -> list[Diagnostic]:
@@ -150,8 +151,8 @@ def _too_long(source: Source, at: int, limit: str) -> Diagnostic:
 
 # ---------------------------------------------------------------- the scan
 
-_FIRST_LINE = re.compile(r"[ \t]*+(?=[^ \t\n#])")
-_DECLARATION = re.compile(
+_FIRST_LINE = lazy_pattern(r"[ \t]*+(?=[^ \t\n#])")
+_DECLARATION = lazy_pattern(
     r"^(?:(?:function|metric|operation|param|partial|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=]"
     r'|import[ \t]+(?:["pc]|\w+\.\w)|from[ \t]+["\w][^\n]*[ \t]import\b|simulate[ \t]+with\b'
     r'|(?:test|law)[ \t]+")',
@@ -160,7 +161,7 @@ _DECLARATION = re.compile(
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _MAX_RESTARTS = 10
 _THREE = '"""'
-_TWO_QUOTES = re.compile(r'^[^"\n]*+(?:"[^"\n]++"[^"\n]*+)*+""[ ]*+$|^ ++"[ ]*+$', re.MULTILINE)
+_TWO_QUOTES = lazy_pattern(r'^[^"\n]*+(?:"[^"\n]++"[^"\n]*+)*+""[ ]*+$|^ ++"[ ]*+$', re.MULTILINE)
 
 
 class Chunk(Struct):
@@ -358,14 +359,14 @@ class _Scanner:
 
 # ---------------------------------------------------------------- one declaration at a time
 
-_OTHER_FILE = re.compile(r'(?:import|from)\b(?![^"\n]*\b(?:python|corpus)\b)|[^\n]*\.got"')
-_NAMED = re.compile(
+_OTHER_FILE = lazy_pattern(r'(?:import|from)\b(?![^"\n]*\b(?:python|corpus)\b)|[^\n]*\.got"')
+_NAMED = lazy_pattern(
     r"(?:function|metric|operation|prompt|scheme|score) +\w+ *\(|(?:param|type|study) +\w+ *[:=]"
 )
-_PLAIN = re.compile(r"(?:from|function|import|law|param|partial|simulate|test|type)\b")
-_KEYWORD = re.compile(rf"(?:{'|'.join(DECLARATIONS)})\b")
+_PLAIN = lazy_pattern(r"(?:from|function|import|law|param|partial|simulate|test|type)\b")
+_KEYWORD = lazy_pattern(rf"(?:{'|'.join(DECLARATIONS)})\b")
 _TRANSPARENT = (Argument, Suite)  # these add no level of their own
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = lazy_pattern(r"[A-Za-z_]\w*")
 _MOST_LETTERS = 100
 
 
@@ -473,9 +474,9 @@ class _Reader:
         return ()
 
 
-_INPUTS = re.compile(r"\)|->")
+_INPUTS = lazy_pattern(r"\)|->")
 """A head of a declaration whose inputs are all there."""
-_BEGUN = re.compile(r"([a-z]\w*)(?:( +)(\w*))?$")
+_BEGUN = lazy_pattern(r"([a-z]\w*)(?:( +)(\w*))?$")
 
 
 def _begun(line: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from gotlang.patterns import lazy_pattern
 from gotlang.syntax.typos import DECLARATIONS, misspelt
 
 _LINE, _BLOCK, _MATCH = "\0\1\2"
@@ -21,17 +22,17 @@ HEADS = {"prompt": "\3", "score": "\4", "scheme": "\5", "study": "\6", "metric":
 _SEARCH = "\b"
 _LOST = {_LINE, _BLOCK, _MATCH, _SEARCH, *HEADS.values()}
 _TEXT = '"""'
-_GOES_ON = re.compile(r"[(\[{,] *(?:#.*)?$")
-_BOUND = re.compile(r"[a-z_]\w*\s*(?::[^=]+)?=\s*(?=\w)")
-_WORD = re.compile(r"\w*")
-_PART_OF_SEARCH = re.compile(r" *expand *:")
-_INPUT = re.compile(r" *(?:[)\]}]|\w+ *: *[^\s=][^=\n]*$)", re.MULTILINE)
+_GOES_ON = lazy_pattern(r"[(\[{,] *(?:#.*)?$")
+_BOUND = lazy_pattern(r"[a-z_]\w*\s*(?::[^=]+)?=\s*(?=\w)")
+_WORD = lazy_pattern(r"\w*")
+_PART_OF_SEARCH = lazy_pattern(r" *expand *:")
+_INPUT = lazy_pattern(r" *(?:[)\]}]|\w+ *: *[^\s=][^=\n]*$)", re.MULTILINE)
 """A line that goes on with the inputs of a declaration."""
 _READ = r"parse (?:json|lines|tag|after|with)\b|examples\b[^.\n]*: *$"
 """A line of a prompt below its text."""
-_BRANCH = re.compile(r" *[A-Z]\w*+[^()\n]*: *(?:#.*)?$", re.MULTILINE)
+_BRANCH = lazy_pattern(r" *[A-Z]\w*+[^()\n]*: *(?:#.*)?$", re.MULTILINE)
 
-SIGNS = re.compile(
+SIGNS = lazy_pattern(
     r'"""[^"\\]*+(?:(?:\\[\s\S]|"(?!""))[^"\\]*+)*+(?P<long>""")?+'
     r'|"(?:[^"\\\n]|\\[^\n])*+(?P<short>")?+'
     r"|#[^\n]*+"

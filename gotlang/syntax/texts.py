@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 
+from gotlang.patterns import lazy_pattern
+
 _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "\n": ""}
-_ESCAPE = re.compile(r'\\(?:([ntr"\\\n])|u([0-9a-fA-F]{4}))')
+_ESCAPE = lazy_pattern(r'\\(?:([ntr"\\\n])|u([0-9a-fA-F]{4}))')
 # Characters that are not allowed in source text.
-_UNWRITABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ufeff]")
+_UNWRITABLE = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ufeff]")
 # A backslash that would be read as an escape, or comes before a character that is written as one.
-_BACKSLASH = re.compile(r'\\(?=[ntr"\\\n\t]|u[0-9a-fA-F]{4}|\Z|' + _UNWRITABLE.pattern + ")")
+_BACKSLASH = lazy_pattern(r'\\(?=[ntr"\\\n\t]|u[0-9a-fA-F]{4}|\Z|' + _UNWRITABLE.pattern + ")")
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from gotlang.patterns import lazy_pattern
+
 RESERVED = frozenset(
     {"and", "elif", "else", "false", "for", "foreach", "if", "in", "none", "not", "or", "reduce", "repeat"}
     | {"after", "as", "from", "match", "return", "skip", "true", "try", "until", "when", "with"}
@@ -39,7 +41,7 @@ OTHER_LANGUAGES = {
 CAPITAL = {"True": "true", "False": "false", "None": "none"}
 """Python's constants, and how they are written here."""
 
-_BARE = re.compile(r"[a-z_]\w*(?: [a-z_]\w*)*(?P<number> [0-9]+)?", re.ASCII)
+_BARE = lazy_pattern(r"[a-z_]\w*(?: [a-z_]\w*)*(?P<number> [0-9]+)?", re.ASCII)
 
 
 def no_method(name: str) -> str:

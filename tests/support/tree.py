@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any, get_args
+
+from msgspec import Struct
 
 from gotlang.span import Source
 from gotlang.syntax import expressions as e
@@ -75,10 +76,9 @@ def _flat(value: Any) -> str:
         case e.Node():
             parts = [_flat(getattr(value, slot)) for slot in value.__struct_fields__[1:]]
             return f"{type(value).__name__}({', '.join(parts)})"
-        case _ if is_dataclass(value):
-            return (
-                f"{type(value).__name__}({', '.join(_flat(getattr(value, f.name)) for f in fields(value))})"
-            )
+        case Struct():
+            parts = [_flat(getattr(value, slot)) for slot in value.__struct_fields__]
+            return f"{type(value).__name__}({', '.join(parts)})"
     return value if isinstance(value, str) else repr(value)
 
 

@@ -1,0 +1,22 @@
+"""Regular expressions that are compiled when they are first used: a command needs few of all there are."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast, final
+
+
+def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """As `re.compile`, for a pattern of a module."""
+    return cast("re.Pattern[str]", _Lazy(text, flags))
+
+
+@final
+class _Lazy:
+    def __init__(self, text: str, flags: int) -> None:
+        self.pattern, self.flags = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(re.compile(self.pattern, self.flags), name)
+        setattr(self, name, method)
+        return method
