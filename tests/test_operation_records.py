@@ -24,15 +24,21 @@ from gotlang.operations.first import First
 from gotlang.operations.map import Map
 from gotlang.operations.record import BlockRecord, Local, OperationRecord, StepLabel, Syntax, local
 from gotlang.operations.search import Search
+from gotlang.operations.stages import Building
 from gotlang.operations.vote import Vote
 from gotlang.scope import PoolType
 from gotlang.span import NOWHERE
+from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Constant
 from tests.support.laws import NEW
 from tests.test_cases import ALL, Case
 
 ROOT = Path(__file__).parents[1]
 CASES = {case.title: case for case in ALL if case.path.parent.name == "operations"}
+
+
+def _nothing(node: n.Step, b: Building) -> Map:
+    return Map(*b.base, Constant(NOWHERE, 0))
 
 
 def _neutral(record: OperationRecord[Any] | BlockRecord[Any]) -> dict[str, Any]:
@@ -56,7 +62,7 @@ def _neutral(record: OperationRecord[Any] | BlockRecord[Any]) -> dict[str, Any]:
             "asks": none,
             "keeps": False,
             "check": lambda node, c: c.pool,
-            "build": lambda node, b: Map(*b.base, Constant(NOWHERE, 0), span=node.span),
+            "build": _nothing,
             "run": local(lambda step, thoughts, running: thoughts),
             "family": "pass",
         }
