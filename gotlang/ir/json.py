@@ -20,7 +20,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final, Literal, Union, final, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import NODEFAULT, structs
+from msgspec import NODEFAULT, Struct, structs
 from msgspec.structs import replace
 
 from gotlang.answers.forms import Form
@@ -293,7 +293,7 @@ class _Decoder:
         kind = _KINDS.get(name) if isinstance(name, str) else None
         if kind is None:
             plain = [h for h in allowed if h is not types.NoneType and h not in _KINDS.values()]
-            if name is not None or len(plain) != 1:
+            if name is not None or len(plain) != 1 or not issubclass(plain[0], Struct):
                 raise self._wrong(f"unknown kind {name!r}")
             kind = plain[0]
         elif not issubclass(kind, allowed):
