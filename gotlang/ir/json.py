@@ -286,11 +286,13 @@ class _Decoder:
 
     def _object(self, hint: Any, data: Any) -> Any:
         """A declaration, a step or an expression; `hint` is its class, a base of it, or several."""
-        allowed = tuple(h for h in (hint if isinstance(hint, tuple) else (hint,)) if isinstance(h, type))
+        allowed: tuple[Any, ...] = tuple(
+            h for h in (hint if isinstance(hint, tuple) else (hint,)) if isinstance(h, type)
+        )
         if not isinstance(data, dict):
             raise self._wrong("this is not an object")
         name = data.get("is")
-        kind = _KINDS.get(name) if isinstance(name, str) else None
+        kind: Any = _KINDS.get(name) if isinstance(name, str) else None
         if kind is None:
             plain = [h for h in allowed if h is not types.NoneType and h not in _KINDS.values()]
             if name is not None or len(plain) != 1 or not issubclass(plain[0], Struct):
