@@ -20,7 +20,8 @@ def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "tests.simulation", *arguments],
         cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "GOTC_"))},
+        env={name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "GOTC_"))}
+        | {"PYTHONHASHSEED": "0"},  # with another, it starts itself again
         capture_output=True,
         text=True,
         timeout=1200,
