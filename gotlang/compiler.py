@@ -22,7 +22,6 @@ from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.check import Checked, check
 from gotlang.semantics.seen import Seen
-from gotlang.semantics.studies import Target
 from gotlang.semantics.symbols import RESERVED
 from gotlang.semantics.test_declarations import plural
 from gotlang.span import Source, Span
@@ -32,6 +31,7 @@ from gotlang.syntax.parse import parse
 if TYPE_CHECKING:
     from gotlang.analysis import Files
     from gotlang.ir.program import Program
+    from gotlang.semantics.studies import Target
 
 Reader = Callable[[str], str]
 """Returns the text of an imported file, by its path relative to the program, or of a module of a package
@@ -242,6 +242,8 @@ def _targets(
             if found is None and named is not None:
                 continue  # the study's own file
             if isinstance(found, Compiled):
+                from gotlang.semantics.studies import Target
+
                 targets[id(node)] = Target(found.checked.symbols, found.source.name)
                 continue
             if found is not None:

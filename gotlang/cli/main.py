@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 import click
 
 from gotlang.cli import output
-from gotlang.collecting import RELAXED
 from gotlang.errors import GotError
 from gotlang.version import __version__
 
@@ -149,7 +148,6 @@ def _add_isolation(command: click.Command) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run `gotc` with these arguments (default: the process's) and end the process with its exit code."""
-    gc.set_threshold(*RELAXED)  # imports and parsing create many objects and little garbage
     code = exit_code(sys.argv[1:] if arguments is None else list(arguments))
     gc.freeze()  # what is left goes with the process: Python need not look for garbage in it
     sys.exit(code)

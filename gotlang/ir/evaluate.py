@@ -12,8 +12,8 @@ from math import isfinite
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError, LimitExceeded
+from gotlang.ir.declarations import NUMBER, ScoreFunction
 from gotlang.ir.foreign import call_python
-from gotlang.ir.program import NUMBER, ScoreFunction
 from gotlang.operations.checks import claimed, pair
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS

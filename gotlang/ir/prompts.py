@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gotlang.diagnostics import Diagnostic
 from gotlang.errors import CompileError, EvaluationError
-from gotlang.ir import program as ir
+from gotlang.ir import declarations as ir
 from gotlang.ir.evaluate import evaluate
 from gotlang.semantics.symbols import Signature
 from gotlang.syntax import expressions as e

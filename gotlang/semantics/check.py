@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from msgspec import Struct, structs
 
@@ -21,13 +21,15 @@ from gotlang.semantics.prompts import check_prompt
 from gotlang.semantics.returns import with_returns
 from gotlang.semantics.seen import Seen
 from gotlang.semantics.skips import SkipChecker
-from gotlang.semantics.studies import Target, check_study
 from gotlang.semantics.symbols import Symbols, add_function, collect
 from gotlang.semantics.test_declarations import UNITS, DeclaredTest, check_limits, check_tests
 from gotlang.semantics.truth import check_ground_truth
 from gotlang.semantics.warnings import warn_unused, warn_unused_thoughts
 from gotlang.span import Source
 from gotlang.syntax import nodes as n
+
+if TYPE_CHECKING:
+    from gotlang.semantics.studies import Target
 
 
 @final
@@ -106,6 +108,8 @@ def check(
                 if d in modules[0].declarations:
                     check_fit(d, symbols, modules[0].span.source, report)
             case n.Study():
+                from gotlang.semantics.studies import check_study
+
                 known = targets or {}
                 if id(d) in known:
                     target = known[id(d)]
@@ -179,4 +183,6 @@ def _itself(node: n.Study, module: n.Module, symbols: Symbols, report: Report) -
         help = 'write `program "sort128.got"`'
         report.error("GOT0601", "a study needs a program", node.name.span, help=help)
         return None
+    from gotlang.semantics.studies import Target
+
     return Target(symbols, module.span.source)

@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from gotlang.syntax.reader import Reader, Token, tables
 
 if TYPE_CHECKING:
@@ -31,18 +33,23 @@ _parsers = threading.local()
 
 @cache
 def grammar_text(name: str = "got.lark") -> str:
-    """A grammar's text: from the wheel, or from `grammars/` beside the package in a source tree."""
+    """A grammar's text."""
+    return _grammar_file(name).read_text("utf-8")
+
+
+def _grammar_file(name: str) -> Path:
+    """A file of grammars: from the wheel, or from `grammars/` beside the package in a source tree."""
     package = Path(__file__).parents[1]
     packaged = package / "grammars" / name
-    return (packaged if packaged.is_file() else package.parent / "grammars" / name).read_text("utf-8")
+    return packaged if packaged.is_file() else package.parent / "grammars" / name
 
 
 @cache
 def reader() -> Reader:
     """The reader of programs, from the saved tables where they match the grammar."""
     found: Reader | None = None
-    with suppress(OSError):
-        found = reader_from_tables(grammar_text(TABLES))
+    with suppress(OSError), _grammar_file(TABLES).open("rb") as file:
+        found = reader_from_tables(file.readline())
     return found or Reader(tables(parser()))
 
 
@@ -110,9 +117,9 @@ def to_tables(parser: Lark) -> str:
     return "".join(json.dumps(line, separators=(",", ":"), sort_keys=True) + "\n" for line in lines)
 
 
-def reader_from_tables(text: str) -> Reader | None:
-    """The reader, or None where the tables were made from another grammar."""
-    content = json.loads(text.partition("\n")[0])
+def reader_from_tables(line: str | bytes) -> Reader | None:
+    """The reader by the first line of the tables, or None where they were made from another grammar."""
+    content = msgspec.json.decode(line)
     return Reader(content["tables"]) if content.get("grammar") == _digest() else None
 
 
