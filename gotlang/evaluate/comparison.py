@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
+from msgspec import structs
+
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
 from gotlang.evaluate.equal_cost import MOST_REPEATS, at_cost, repeated
@@ -160,21 +162,21 @@ def _build(program: Program, like: Scheme, name: str, kind: str, samples: int) -
         ir.Generate("", like.result, samples == 1, "", prompt.name, arguments, count, span=prompt.span)
     ]
     if kind == "best" and score is not None:
-        steps.append(dataclasses.replace(score, single=samples == 1))
+        steps.append(structs.replace(score, single=samples == 1))
         steps.append(ir.KeepBestN("", like.result, True, "", one, span=prompt.span))
     elif kind == "vote":
         steps.append(ir.Vote("", like.result, True, "", None, span=prompt.span))
     steps += [
-        dataclasses.replace(step, single=True)
+        structs.replace(step, single=True)
         for step in (score if kind != "best" else None, truth)
         if step is not None
     ]
     linked = tuple(
-        dataclasses.replace(step, result=f"%{place + 1}", pool=f"%{place}" if place else _START)
+        structs.replace(step, result=f"%{place + 1}", pool=f"%{place}" if place else _START)
         for place, step in enumerate(steps)
     )
     body = with_lines(ir.Region(_START, linked, linked[-1].result))
-    return dataclasses.replace(like, name=name, many=False, collect=False, body=body, span=prompt.span)
+    return structs.replace(like, name=name, many=False, collect=False, body=body, span=prompt.span)
 
 
 def _prompt(program: Program, like: Scheme) -> ir.Prompt:
@@ -373,7 +375,7 @@ async def compare(
             some = dataclasses.replace(data, rows=tuple(row for row in data.rows if row.number in rows))
         if first or rows is not None or side.name not in planned:
             on_planned(len(some) * repeats)
-        alone = dataclasses.replace(program, schemes=(*program.schemes, side.scheme))
+        alone = structs.replace(program, schemes=(*program.schemes, side.scheme))
         found = await evaluate(
             session,
             some,

@@ -15,6 +15,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Literal, Protocol, Self, final
 
+from msgspec import structs
+
 from gotlang.errors import GotError, RunError, UsageError
 from gotlang.evaluate.rows import Dataset, Row, looks_at_truth
 from gotlang.evaluate.runs import METRICS, SPENDINGS, StoredRuns, Tally
@@ -481,7 +483,7 @@ def _with_scheme(runner: Runner, scheme: Scheme) -> Runner:
     """The runner; for a scheme that is not in its program, one whose program has it too."""
     if any(known.name == scheme.name for known in runner.program.schemes):
         return runner
-    program = dataclasses.replace(runner.program, schemes=(*runner.program.schemes, scheme))
+    program = structs.replace(runner.program, schemes=(*runner.program.schemes, scheme))
     return dataclasses.replace(runner, program=program)
 
 
