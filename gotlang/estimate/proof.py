@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
-from gotlang.estimate.cost import CostRange, costs_of
+from gotlang.estimate.cost import CostRange, Costs, costs_of
 from gotlang.estimate.estimator import TokenCounter
 from gotlang.ir import program as ir
+from gotlang.types import INT
 
 _RANGES = {"calls": "calls", "hops": "critical_path", "usd": "usd"}
+_CONSTANT = re.compile(r"[\d.e+-]+")
 _WAYS = ((False, False), (True, False), (True, True))
 
 
@@ -20,8 +24,8 @@ _WAYS = ((False, False), (True, False), (True, True))
 @dataclass(frozen=True, slots=True)
 class Unproven:
     """A limit of a scheme that is not proven: `most` is what was found instead (None: no bound, or, in
-    dollars, no known price where `priced` is false), with the formula it comes from, if that can be
-    written."""
+    dollars, no known price where `priced` is false), with the formula it comes from, or how it grows with an
+    input, if that can be written."""
 
     scheme: ir.Scheme
     unit: str
@@ -40,7 +44,7 @@ class Unproven:
             why = f"the bound is {self.formula}" if self.formula else "there is no bound"
             return f"scheme `{name}`: {budget} cannot be proven: {why}"
         found = f"{self.most:.6g} {self.unit}"
-        if self.formula and not self.formula.replace(".", "").isdigit():
+        if self.formula and not _CONSTANT.fullmatch(self.formula):
             found += f" = {self.formula}"
         return f"scheme `{name}` may take {found}, more than {budget}"
 
@@ -93,21 +97,27 @@ def unproven(
             return
     values = {param.name: param.default for param in program.params} | dict(params or {})
     invoked: list[tuple[ir.Scheme, CostRange | None]] = []
-    ways = [
-        costs_of(
-            program,
-            scheme,
-            counter or Lengths(),
-            early=early,
-            at_once=at_once,
-            params=values,
-            inputs=inputs,
-            invoked=invoked,
-        )[0]
-        for early, at_once in _WAYS
-    ]
+
+    def costs(given: Mapping[str, Any] | None) -> list[Costs]:
+        using = counter or Lengths()
+        more = partial(costs_of, program, scheme, using, params=values, inputs=given, invoked=invoked)
+        return [more(early=early, at_once=at_once)[0] for early, at_once in _WAYS]
+
+    def growth(unit: str) -> str | None:
+        """The bound for small numbers, where it hangs on one input alone."""
+        for name, type_ in scheme.parameters if counter is None else ():
+            if type_ == INT:
+                most = [_worst([getattr(one, _RANGES[unit]) for one in costs({name: n})]) for n in range(4)]
+                if all(one.high is not None for one in most):
+                    known = ", ".join(f"{one.high:g}" for one in most)
+                    return f"{known} {unit} for {name} = 0, 1, 2, 3"
+        return None
+
+    ways = costs(inputs)
     for unit, limit in limits.items():
-        yield from _judged(scheme, unit, limit, [getattr(costs, _RANGES[unit]) for costs in ways])
+        for found in _judged(scheme, unit, limit, [getattr(costs, _RANGES[unit]) for costs in ways]):
+            bare = found.most is None and found.formula is None and found.priced
+            yield replace(found, formula=growth(unit)) if bare else found
     for called, usd in invoked if counter is not None else ():
         if (most := dict(called.limits).get("usd")) is not None:
             yield from _judged(called, "usd", most, [usd])
@@ -118,6 +128,10 @@ def _judged(scheme: ir.Scheme, unit: str, limit: float, ranges: list[CostRange |
     if len(known) < len(ranges):
         yield Unproven(scheme, unit, limit, None, None, priced=False)
         return
-    worst = max(known, key=lambda found: math.inf if found.high is None else found.high)
+    worst = _worst(known)
     if worst.high is None or worst.high > limit:
         yield Unproven(scheme, unit, limit, worst.high, worst.formula or worst.formula_high)
+
+
+def _worst(ranges: list[CostRange]) -> CostRange:
+    return max(ranges, key=lambda found: math.inf if found.high is None else found.high)

@@ -195,6 +195,8 @@ def _hint(
         return f"a case goes by its own name: `{met}`"
     if terminal == "OPERATION" and re.match(r"(?:prompt|score|scheme|function|metric)\b.*[(,]$", before):
         return f"names start with a small letter, such as `{met[0].lower()}{met[1:]}`"
+    if met == "decreases":
+        return "write `decreases` before `within`"
     if before == "repeat until":
         return _PYTHON["while"]
     if (case := re.match(r"(?:\w+ = )?([A-Z]\w*) not in$", before)) is not None:
