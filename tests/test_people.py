@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 from tests.support.gotc import gotc
 
+PROGRAM = Path(__file__).parents[1] / "programs" / "refunds.got"
 TEXT = """
 prompt parts(n: int) -> many int:
     "parts of {{ n }}"
@@ -130,6 +132,26 @@ def test_a_question_that_waits_does_not_keep_back_what_needs_no_answer() -> None
     )
     result = compile(text).run(n=3, scheme="two", options=Options(model=MODEL))
     assert sorted(question.text for question in result.outcome.waiting) == ["How good is 3?", "Name?"]
+
+
+def test_a_desk_ends_responses_early_and_asks_a_person_about_large_sums(tmp_path: Path) -> None:
+    done = gotc("test", PROGRAM, "--allow-python", "--no-cache", cwd=tmp_path)
+    assert done.returncode == 0 and "2 tests: 2 hold" in done.stderr, done.stdout + done.stderr
+
+    def ask(question: Question) -> str:
+        assert "Pay back $" in question.text
+        return "7"
+
+    def answered(text: str, dollars: int) -> Result:
+        said = f"It is broken.\nRefund: {dollars}\n" + "And so on. " * 50
+        options = Options(model=SimulatedModel({"decide": lambda rng, letter: said}), ask=ask)
+        return compile(text).run(letter="A letter.", scheme="refund", options=options)
+
+    text = PROGRAM.read_text().replace('simulate with "refunds_sim.py"', "")
+    whole = re.sub("    stop when .*\n", "", text)
+    assert [answered(text, dollars).value for dollars in (50, 51)] == [50, 7]
+    short, long = (answered(one, 50).outcome.ledger.spent.output_tokens for one in (text, whole))
+    assert short < long / 4
 
 
 def test_who_asks_only_people_needs_no_model(tmp_path: Path) -> None:
