@@ -239,6 +239,7 @@ class Program(CheckedProgram):
         parallel: int = 16,
         max_failed: float = 0.5,
         options: Options | None = None,
+        on_start: Callable[[Evaluation], None] = _ignore,
         on_row: Callable[[RowRun], None] | None = None,
         on_session: OnSession = _ignore,
         out: str | Path | None = None,
@@ -247,7 +248,8 @@ class Program(CheckedProgram):
 
         `metrics` are built-in ones (`f1`, `exact_match`, `accuracy`, `errors`) beside those that the program
         declares. Each row runs `repeat` times, `parallel` rows at a time; once a larger share than
-        `max_failed` of the runs has failed, no more are started. `on_row` is called for every run that ended.
+        `max_failed` of the runs has failed, no more are started. `on_start` is called with the evaluation of
+        a scheme before its first run, `on_row` for every run that ended.
         With `out` runs are written to this file of JSON lines as they end, and not kept in memory; those that
         it has already, from a run that was interrupted, are not repeated. Raises UsageError.
         """
@@ -273,6 +275,7 @@ class Program(CheckedProgram):
                 repeat=repeat,
                 parallel=parallel,
                 max_failed=max_failed,
+                on_start=on_start,
                 on_row=on_row,
                 stopping=lambda: session.stopped,
                 engine=engine,
@@ -298,6 +301,7 @@ class Program(CheckedProgram):
         parallel: int = 16,
         max_failed: float = 0.5,
         options: Options | None = None,
+        on_start: Callable[[Evaluation], None] = _ignore,
         on_row: Callable[[RowRun], None] | None = None,
         on_planned: Callable[[int], None] = _ignore,
         on_session: OnSession = _ignore,
@@ -352,6 +356,7 @@ class Program(CheckedProgram):
                     equal_cost=equal_cost,
                     parallel=parallel,
                     max_failed=max_failed,
+                    on_start=on_start,
                     on_row=on_row,
                     on_planned=on_planned,
                     stopping=functools.partial(getattr, session, "stopped"),

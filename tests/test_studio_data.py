@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
 from support.browser import Browser, browser, needs_browser
 from support.gotc import gotc, start
+from support.openai_server import OpenAIServer, stalled
 from support.sight import cut_off, too_faint
 from support.studio import Running, studio
 
@@ -146,6 +148,57 @@ def stored_rows(folder: Path, run: str) -> list[str]:
 
 def study_of(folder: Path) -> subprocess.Popen[str]:
     return start("tune", "study.got", "--model", "simulated", cwd=folder)
+
+
+@needs_browser
+def test_an_evaluation_is_watched_growing_keeps_its_rows_when_it_is_killed_and_goes_on(
+    window: Browser, tmp_path: Path, keep: Keep
+) -> None:
+    (tmp_path / "say.got").write_text(SAY.replace('simulate with "say_sim.py"\n', ""))
+    (tmp_path / "n.csv").write_text("n,expected\n" + "".join(f"w{n},w{n}\n" for n in range(30)))
+    command = ("eval", "say.got", "--scheme", "plain", "--data", "n.csv", "--parallel", "4", "--model")
+
+    def words(body: dict[str, Any], index: int) -> str:
+        return str(body["messages"][-1]["content"]).removeprefix("Say ")
+
+    hung = [*[None] * 4, *[stalled(0.3)] * 8, *[stalled(60)] * 4]
+    with OpenAIServer(words, faults=hung) as server, studio(tmp_path) as served:
+        model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-x"}
+        process = start(*command, "openai:small", cwd=tmp_path, **model)
+        files = tmp_path / ".gotc" / "runs"
+        try:
+            end = time.monotonic() + 60
+            while not (found := [*files.glob("*.rows.jsonl")]):
+                assert time.monotonic() < end and process.poll() is None, process.communicate()
+                time.sleep(0.02)
+            run = found[0].name.partition(".")[0]
+            window.open(served.at(f"/rows/{run}"))
+            window.run("report.select(report.rows()[0])")
+            window.until(
+                "doc.rows.length === 12 && document.getElementById('rows').innerText.includes('w11')"
+            )
+            about = window.run("return document.querySelector('main header').innerText")
+            assert "running: 12 of 30 rows have ended" in about
+            assert window.run("return document.querySelector('#panel h2').innerText") == "Row 0"
+            keep(window, "studio-rows-growing")
+        finally:
+            process.kill()
+            process.communicate()
+        window.until("document.querySelector('main header').innerText.includes('killed: 12 of 30 rows')")
+        assert window.run("return report.rows().length") == 12
+        assert window.errors() == []
+        shown = json.loads(gotc("show", run, "--json", cwd=tmp_path).stdout)
+        assert shown["state"] == "killed"
+        assert len(shown["rows"]) == 12
+        for row in shown["rows"]:
+            assert row["inputs"]["n"] == row["truth"] == row["runs"][0]["result"]
+        # The same command continues: rows that ended are in the cache.
+        asked = len(server.requests)
+        done = gotc(*command, "openai:small", cwd=tmp_path, **model)
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) - asked == 30 - 12
+        latest = named(tmp_path, "eval")
+        assert latest != run and len(stored_rows(tmp_path, latest)) == 30
 
 
 @needs_browser

@@ -121,6 +121,8 @@ class Job:
 
         Ctrl-C once starts nothing more and waits for requests in progress, twice raises KeyboardInterrupt.
         """
+        from gotlang.report.stored import row_line, unfinished
+
         progress, journal = self.progress, self.journal
 
         def interrupted_at_once() -> None:
@@ -132,6 +134,19 @@ class Job:
             interrupts.attach(session)
             journal.start()
 
+        begun: dict[tuple[str, str], Evaluation] = {}
+        place = 0
+
+        def on_start(scheme: Evaluation) -> None:
+            nonlocal place
+            begun.setdefault(key := (scheme.scheme, scheme.model), scheme)
+            place = list(begun).index(key)
+            journal.begin(unfinished(begun.values()))
+
+        def on_row(run: RowRun) -> None:
+            progress.row_done()
+            journal.add(row_line(place, run))
+
         with interrupts, display(progress, quiet=self.quiet):
             try:
                 found = work(
@@ -140,7 +155,8 @@ class Job:
                     parallel=self.parallel,
                     max_failed=self.max_failed,
                     options=replace(self.options, observe=progress),
-                    on_row=progress.row_done,
+                    on_start=on_start,
+                    on_row=on_row,
                     on_session=on_session,
                     **settings,
                 )

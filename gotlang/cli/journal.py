@@ -35,6 +35,7 @@ class Journal:
         self._record = record
         self._program = program
         self._running = False
+        self._growing = False
         self._updated = -_SECONDS
 
     def live(self, name: str) -> Path:
@@ -60,6 +61,21 @@ class Journal:
         self._updated = now
         with self._reported():
             self._record = self._history.update(self._record, *known())
+
+    def begin(self, schemes: dict[str, Any]) -> None:
+        """Write the document of an evaluation whose schemes have begun."""
+        if self._running and self._record is not None:
+            with self._reported():
+                self._record = self._history.update(self._record, schemes)
+                self._growing = True
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Write a row of it that ended; no more of them if one cannot be written."""
+        if self._growing and self._record is not None:
+            self._growing = False
+            with self._reported():
+                self._history.add_row(self._record, row)
+                self._growing = True
 
     def end(self, state: State, spent: Spent | None, **found: Any) -> None:
         """Write how it ended, the first time; nothing of a command that never started."""

@@ -311,6 +311,7 @@ async def evaluate(
     first_repeat: int = 0,
     parallel: int = DEFAULT_PARALLEL,
     max_failed: float = DEFAULT_MAX_FAILED,
+    on_start: Callable[[Evaluation], None] = lambda evaluation: None,
     on_row: Callable[[RowRun], None] | None = None,
     stopping: Callable[[], str | None] = lambda: None,
     engine: Engine | None = None,
@@ -320,12 +321,13 @@ async def evaluate(
 
     Each row runs `repeat` times, with seeds from the session's plus `first_repeat` on, at most `parallel`
     rows at a time. Once a limit is reached, the session is stopped, `stopping` gives a reason, or a larger
-    share than `max_failed` of the runs has failed, no more are started, and the result says why. `on_row` is
-    called for each run that ended. With a file `out` runs are written there as they end and read from there,
-    and those with a result that it has already, from the same evaluation, are not repeated. `metrics` are
-    measured first, before the others that the program declares. Raises UsageError for inputs that the scheme
-    does not accept, for `metrics` that are unknown, do not fit or need known answers that the data does not
-    have, and for `out` if it cannot be written or has other results.
+    share than `max_failed` of the runs has failed, no more are started, and the result says why. `on_start`
+    is called with the evaluation as it is without runs, `on_row` for each run that ended. With a file `out`
+    runs are written there as they end and read from there, and those with a result that it has already, from
+    the same evaluation, are not repeated. `metrics` are measured first, before the others that the program
+    declares. Raises UsageError for inputs that the scheme does not accept, for `metrics` that are unknown, do
+    not fit or need known answers that the data does not have, and for `out` if it cannot be written or has
+    other results.
     """
     if not isinstance(scheme, Scheme):
         scheme = session.ir.scheme(session.program.scheme(scheme).name)
@@ -333,6 +335,25 @@ async def evaluate(
     metric, measures = session.program.metric(scheme), session.program.metrics(scheme, metrics)
     check_truth(data, [each for each in measures if each.name in metrics])
     total = repeat * len(data.rows)
+    model = session.options.chosen_model
+    empty = Evaluation(
+        scheme.name,
+        metric.kind,
+        (),
+        repeat,
+        total,
+        None,
+        session.program.name,
+        model if isinstance(model, str) else session.model.name,
+        session.model.simulated,
+        session.options.seed,
+        data.name,
+        str(data.selection),
+        data.matching.columns,
+        unscored=metric.help,
+        kinds={each.name: kind_of(each) for each in measures},
+    )
+    on_start(empty)
     runs: list[RowRun] | StoredRuns = []
     if out is not None:
         runs = StoredRuns(out, _identity(session, data, scheme, metrics, (repeat, first_repeat)), data.row)
@@ -374,25 +395,13 @@ async def evaluate(
         await engine.settle()
     if isinstance(runs, StoredRuns):
         runs.close()
-    model = session.options.chosen_model
-    return Evaluation(
-        scheme.name,
-        metric.kind,
-        runs if isinstance(runs, StoredRuns) else sorted(runs, key=lambda run: (run.row.number, run.repeat)),
-        repeat,
-        total - len(runs),
-        stopped,
-        session.program.name,
-        model if isinstance(model, str) else session.model.name,
-        session.model.simulated,
-        session.options.seed,
-        data.name,
-        str(data.selection),
-        data.matching.columns,
-        session.spent,
-        metric.help,
-        session.endpoints,
-        {each.name: kind_of(each) for each in measures},
+    return dataclasses.replace(
+        empty,
+        runs=runs if isinstance(runs, StoredRuns) else sorted(runs, key=lambda r: (r.row.number, r.repeat)),
+        not_run=total - len(runs),
+        stopped=stopped,
+        spent=session.spent,
+        endpoints=session.endpoints,
     )
 
 

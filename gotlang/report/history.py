@@ -26,7 +26,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gotlang.errors import UsageError
 from gotlang.models.prices import Spent
 from gotlang.records import Count, InvalidRecord, Seconds, from_json, from_plain, to_json
-from gotlang.writing import Draft, create_file, replace_file
+from gotlang.writing import Draft, create_file, open_own, replace_file, truncate, write_all
 
 Kind = Literal["run", "eval", "compare", "tune"]
 """The command that made a record."""
@@ -189,16 +189,39 @@ class History:
         self._write_lines(record.run, "rows", rows)
         self._write_lines(record.run, "trials", trials)
         ended = replace(record, state=state, ended=time.time(), spent=spent)
-        self._replace(f"{record.run}.json", [replace(ended, document=document, error=error)])
+        known = record.document if document is None else document
+        self._replace(f"{record.run}.json", [replace(ended, document=known, error=error)])
 
     def update(
-        self, record: RunRecord, document: dict[str, Any], trials: Iterable[dict[str, Any]]
+        self, record: RunRecord, document: dict[str, Any], trials: Iterable[dict[str, Any]] = ()
     ) -> RunRecord:
-        """Record how far a study is. Raises OSError."""
+        """Record how far a study or an evaluation is. Raises OSError."""
         self._write_lines(record.run, "trials", trials)
         record = replace(record, document=document)
         self._replace(f"{record.run}.json", [record])
         return record
+
+    def add_row(self, record: RunRecord, row: dict[str, Any]) -> None:
+        """Record a row that ended; the end of the evaluation writes all of them anew. Raises OSError."""
+        file = open_own(self.folder / f"{record.run}.rows.jsonl")
+        try:
+            size = os.lseek(file, 0, os.SEEK_END)
+            try:
+                write_all(file, to_json(row).encode() + b"\n")
+            except OSError:
+                truncate(file, size)  # no half of a line
+                raise
+        finally:
+            os.close(file)
+
+    def size(self, name: str) -> list[tuple[int, int]]:
+        """Something that changes with a record, its rows or its trials."""
+        found = []
+        for path in (self.folder / f"{name}{end}" for end in (".json", ".rows.jsonl", ".trials.jsonl")):
+            with suppress(OSError):
+                about = path.stat()
+                found.append((about.st_mtime_ns, about.st_size))
+        return found
 
     def runs(self) -> list[RunRecord]:
         """All runs, the latest first, without those of which `damaged` tells."""

@@ -72,6 +72,7 @@ def page_values(found: Comparison) -> dict[str, Any]:
         "found": found,
         "first": evaluations[0],
         "rows": max(evaluation.row_count + evaluation.not_run for evaluation in evaluations),
+        "ended": max(evaluation.row_count for evaluation in evaluations),
         "cost": found.cost_metric,
         "metrics": found.others(),
         "front": found.front(),

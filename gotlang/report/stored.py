@@ -5,7 +5,8 @@ the settings of each scheme. Their rows are a file of lines, one for each row:
 
     {"row": 3, "inputs": {...}, "truth": ..., "runs": [{"scheme": 0, "repeat": 0, "state": "done", ...}]}
 
-`scheme` counts the evaluations. A run has the fields that `--json` prints.
+`scheme` counts the evaluations. A run has the fields that `--json` prints. Until the end, and in one that
+was killed, the document has only the schemes that have begun (`unfinished`), the file a line for each run.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class _Results(Struct, frozen=True):
     metric: str | None = None
     baseline: str | None = None
     equal_cost: bool = False
+    unfinished: bool = False
 
     def __post_init__(self) -> None:
         if self.baseline is not None and self.baseline not in [one.name for one in self.evaluations]:
@@ -109,6 +111,21 @@ def _settings(entry: ComparedScheme) -> dict[str, Any]:
     }
 
 
+def unfinished(begun: Iterable[Evaluation]) -> dict[str, Any]:
+    """What the history stores besides rows while evaluations run that have begun."""
+    found = list(begun)
+    several = len({one.model for one in found}) > 1
+    names = [f"{one.scheme} @ {one.model}" if several else one.scheme for one in found]
+    entries = (ComparedScheme(name, one) for name, one in zip(names, found, strict=True))
+    return {"unfinished": True, "evaluations": [_settings(entry) for entry in entries]}
+
+
+def row_line(scheme: int, run: RowRun) -> dict[str, Any]:
+    """A run that ended, as the history stores it at once."""
+    made = [{"scheme": scheme, **run.to_dict()}]
+    return {"row": run.row.number, "inputs": dict(run.row.inputs), "truth": run.row.truth, "runs": made}
+
+
 def rows_of(results: Comparison) -> Iterator[dict[str, Any]]:
     """The rows as the history stores them, in their order."""
     tagged = (_tagged(number, entry.evaluation.runs) for number, entry in enumerate(results.entries))
@@ -132,27 +149,32 @@ def stored_results(document: Mapping[str, Any] | None, lines: Iterable[Mapping[s
         raise UsageError("this evaluation has no rows: it was killed, failed, or is still running")
     try:
         head = from_plain(document, _Results)
-        runs: list[list[RowRun]] = [[] for _ in head.evaluations]
+        runs: list[dict[tuple[int, int], RowRun]] = [{} for _ in head.evaluations]
         for line in lines:
             read = from_plain(line, RowLine)
             row = Row(read.row, read.inputs, read.truth)
             for run in read.runs:
                 if run.scheme >= len(runs):
                     raise InvalidRecord(f"there is no scheme {run.scheme}")
-                runs[run.scheme].append(run.run(row))
+                runs[run.scheme][row.number, run.repeat] = run.run(row)
     except InvalidRecord as error:
         raise UsageError(
             f"the record of the evaluation is damaged: {error}",
             help="the same command makes it anew, with responses from the cache",
         ) from None
     entries = [
-        ComparedScheme(one.name, _evaluation(one, found), one.repeats)
+        ComparedScheme(one.name, _evaluation(one, found, left=head.unfinished), one.repeats)
         for one, found in zip(head.evaluations, runs, strict=True)
+        if found or not head.unfinished
     ]
+    if not entries:
+        raise UsageError("no row of this evaluation has ended")
     metric = None if len(entries) == 1 else head.metric
     return assemble(entries, head.baseline or entries[0].name, equal_cost=head.equal_cost, metric=metric)
 
 
-def _evaluation(one: _Scheme, runs: list[RowRun]) -> Evaluation:
+def _evaluation(one: _Scheme, found: Mapping[tuple[int, int], RowRun], *, left: bool) -> Evaluation:
     own = {name: getattr(one, name) for name in _Scheme.__struct_fields__ if name not in ("name", "repeats")}
-    return Evaluation(runs=runs, **own)
+    if left:
+        own["not_run"] = max(0, one.not_run - len(found))
+    return Evaluation(runs=[found[place] for place in sorted(found)], **own)

@@ -229,19 +229,27 @@ $("jsonl").onclick = () => download("rows.jsonl", "application/x-ndjson", jsonl(
 
 // ---------------------------------------------------------------- start
 
-for (const [name, [words, keep]] of Object.entries(filters)) {
-  const count = doc.rows.filter(keep).length;
-  if (name !== "all" && (!count && name !== "wrong" || !several && (name === "differ" || name === "mixed"))) continue;
-  const option = make("option", `${words} (${count})`);
-  option.value = name;
-  $("filter").append(option);
+function count() {
+  const options = [];
+  for (const [name, [words, keep]] of Object.entries(filters)) {
+    const rows = doc.rows.filter(keep).length, needed = name === "all" || name === "wrong" || name === chosen.filter;
+    if (!needed && (!rows || !several && (name === "differ" || name === "mixed"))) continue;
+    const option = make("option", `${words} (${rows})`);
+    option.value = name;
+    options.push(option);
+  }
+  $("filter").replaceChildren(...options);
+  $("filter").value = chosen.filter;
 }
+count();
 $("filter").onchange = () => { chosen.filter = $("filter").value; arrange(); };
 $("search").oninput = () => { chosen.words = $("search").value; arrange(); };
 table.setAttribute("aria-label", "rows");
 frame.append(table);
 arrange();
-for (const dot of document.querySelectorAll("svg .dot[data-row]")) dot.addEventListener("click", () => {
+document.addEventListener("click", (event) => {
+  const dot = event.target.closest("svg .dot[data-row]");
+  if (!dot) return;
   const which = Number(dot.dataset.row);
   if (place(which) < 0) { chosen.filter = $("filter").value = "all"; chosen.words = $("search").value = ""; arrange(); }
   select(which);

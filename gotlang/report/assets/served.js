@@ -23,3 +23,19 @@ function follow(address, handlers) {
   source.addEventListener("end", () => source.close());
   return source;
 }
+
+// Calls `shown` with this page as it is now, each time when events say that there is more to see.
+function live(address, shown) {
+  let busy = false, more = false;
+  const refresh = async () => {
+    more = busy;
+    if (busy) return;
+    busy = true;
+    const text = await (await fetch(location.href, { headers: { Accept: "text/html" } })).text();
+    const fresh = new DOMParser().parseFromString(text, "text/html");
+    if (fresh.querySelector("main")) shown(fresh);
+    busy = false;
+    if (more) refresh();
+  };
+  follow(address, { more: refresh });
+}

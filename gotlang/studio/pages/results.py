@@ -13,15 +13,15 @@ from starlette.routing import Route
 
 from gotlang.errors import UsageError
 from gotlang.records import Count
-from gotlang.report.history import RunRecord
+from gotlang.report.history import RunRecord, state_now
 from gotlang.report.results import page_data, page_values
 from gotlang.report.stored import stored_results
 from gotlang.studio.processes import Limits
-from gotlang.studio.records import found_record
+from gotlang.studio.records import followed, found_record
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import View, as_json, content
 
-_VIEW: Final = View("results.html", ("charts.css",), ("report.js",))
+_VIEW: Final = View("results.html", ("charts.css",), ("report.js", "growing.js"))
 _PLAIN: Final = ("model", "prefer", "wave", "optimize")
 _FILES: Final = ("tuned", "prices")
 _PAIRS: Final = ("set", "map")
@@ -42,9 +42,14 @@ def rows(request: Request) -> Response:
     studio, record = studio_of(request), found_record(request, "eval", "compare")
     found = stored_results(record.document, studio.history.rows(record.run))
     data = page_data(found, schemes=record.scheme.split(", "))
-    values = page_values(found)
-    title = values.pop("title")
-    return _VIEW.response(request, title, {**data, "run": record.run}, **values)
+    values, state = page_values(found), state_now(record)
+    title, data = values.pop("title"), {**data, "run": record.run, "live": state == "running"}
+    return _VIEW.response(request, title, data, **values, state="" if state == "done" else state)
+
+
+def events(request: Request) -> Response:
+    """That more rows have ended."""
+    return followed(request, "eval", "compare")
 
 
 async def graph(request: Request) -> Response:
@@ -106,5 +111,6 @@ def _number(value: Any) -> int:
 
 ROUTES = [
     Route("/rows/{name}", rows),
+    Route("/rows/{name}/events", events),
     Route("/rows/{name}/graph", graph, methods=["POST"]),
 ]

@@ -12,8 +12,7 @@ from gotlang.errors import UsageError
 from gotlang.report.history import state_now
 from gotlang.report.studied import study_view, trials_of
 from gotlang.report.study import page_values
-from gotlang.studio.events import News, stream
-from gotlang.studio.records import found_record
+from gotlang.studio.records import followed, found_record
 from gotlang.studio.site import studio_of
 from gotlang.studio.views import View
 
@@ -32,22 +31,8 @@ def study(request: Request) -> Response:
 
 
 def events(request: Request) -> Response:
-    """That there is more to see (`more`), and a last time when the study has ended."""
-    studio, record = studio_of(request), found_record(request, "tune")
-    path = studio.history.folder / f"{record.run}.json"
-    seen, over = path.stat().st_mtime_ns, False
-
-    def look() -> News | None:
-        nonlocal seen, over
-        if over:
-            return None
-        over = state_now(studio.history.find(record.run)) != "running"
-        if (now := path.stat().st_mtime_ns) == seen and not over:
-            return []
-        seen = now
-        return [("more", None)]
-
-    return stream(request, look)
+    """That there is more to see."""
+    return followed(request, "tune")
 
 
 ROUTES = [
