@@ -13,6 +13,8 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast, final
 
+from msgspec import structs
+
 from gotlang.errors import UsageError
 from gotlang.ir.build import build_domain
 from gotlang.ir.evaluate import evaluate
@@ -292,7 +294,7 @@ def space_of(plan: StudyPlan) -> Space:
         assert domain is not None  # the checker has seen to it
         if name in params:
             param = params[name]
-            found += _dimensions(replace(param, guard=where(name, param.guard)), domain)
+            found += _dimensions(structs.replace(param, guard=where(name, param.guard)), domain)
             continue
         asked = [p for p in program.prompts if p.name in every] if name == MODELS else []
         of, _, part = name.rpartition(".")
