@@ -4,7 +4,7 @@ Each generated program gets the smallest budget that can be proven (calls and ho
 not depend on inputs, otherwise and in dollars at the start of a run), and runs in three ways. With any limit
 a little lower the check, or the start of the run, refuses it and nothing is sent.
 
-    python -m tests.budgets --programs 5000
+    python -m tests.budgets --runs 5000
 
 It says every 100 programs how many were tried; `--first` goes on from there. `tests/test_budgets.py` runs a
 few.
@@ -12,11 +12,10 @@ few.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import re
-import time
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from random import Random
@@ -31,6 +30,7 @@ from gotlang.models.base import ModelOptions
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.estimating import Sizes
 from gotlang.runtime.sampler.events import Asked, Event
+from tests.support.laws import command
 from tests.support.newer_programs import newer_program
 
 FEATURES = {
@@ -163,25 +163,5 @@ def refused(
     raise Exceeded(f"{less[unit]} {unit} passes, and {limits[unit]} is the least that is proven\n{text}")
 
 
-def main() -> None:
-    """Run from the command line."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--programs", type=int, default=5_000)
-    options.add_argument("--first", type=int, default=0)
-    chosen = options.parse_args()
-    counts: Counter[str] = Counter()
-    began = time.perf_counter()
-    for number in range(chosen.first, chosen.first + chosen.programs):
-        try:
-            counts += hold(str(number))
-        except Exceeded as error:
-            print(f"program {number}: {error}", flush=True)
-            counts["exceeded"] += 1
-        done = number + 1 - chosen.first
-        if done % 100 == 0 or done == chosen.programs:
-            told = ", ".join(f"{what}: {count}" for what, count in counts.most_common())
-            print(f"{done} programs, {time.perf_counter() - began:.0f} s; {told}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(command(__doc__, hold, runs=5000))

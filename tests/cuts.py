@@ -8,7 +8,7 @@ other declaration and step is in the tree, an error elsewhere is reported, and n
 
 from __future__ import annotations
 
-import argparse
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
@@ -21,6 +21,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse
 from gotlang.syntax.walk import walk
 from tests.recovery import Lost, errors, mistaken, programs
+from tests.support.laws import command
 
 _PARTS = (
     n.Step | n.Evaluate | n.Bind | n.Return | n.Skip | n.Block | n.MatchBranch
@@ -131,26 +132,11 @@ def _told(what: str, made: Cut, found: list[Diagnostic], source: Source) -> str:
     return f"{what}: line {made.first + 1} is cut: {made.text[: made.start].splitlines()[-1]!r}\n{shown}"
 
 
-def main() -> None:
-    """Run from the command line, over all programs; shows what fails."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--runs", type=int, default=2000)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--most", type=int, default=1, help="stop after so many failures")
-    chosen = options.parse_args()
-    results: Counter[str] = Counter()
-    failures = 0
-    for number in range(chosen.runs):
-        rng = Random(f"{chosen.seed}/{number}")
-        try:
-            results[hold(rng, rng.choice(programs()))] += 1
-        except Lost as error:
-            print(f"run {number}: {error}\n")
-            failures += 1
-            if failures == chosen.most:
-                break
-    print(f"{failures} failures; {dict(results)}")
+def tried(seed: str) -> list[str]:
+    """One line of one program cut, both chosen by a seed."""
+    rng = Random(seed)
+    return [hold(rng, rng.choice(programs()))]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(command(__doc__, tried, runs=2000))

@@ -9,9 +9,7 @@ What `gotc check` does is done to each; what parses is printed and read again; w
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections import Counter
+import sys
 from pathlib import Path
 from random import Random
 
@@ -21,6 +19,7 @@ from gotlang.diagnostics import render
 from gotlang.span import Source
 from gotlang.syntax.format import format_module
 from gotlang.syntax.parse import parse
+from tests.support.laws import command
 from tests.support.mutations import mutated
 from tests.support.timing import within
 
@@ -60,29 +59,15 @@ def read(name: str) -> str:
     return (ROOT / "programs" / name).read_text()
 
 
-def main() -> None:
-    """Run from the command line; a text that fails is written to `--keep`."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--runs", type=int, default=20_000)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--keep", type=Path, default=Path("fuzz-failure.got"))
-    chosen = options.parse_args()
-    texts = programs()
-    codes: Counter[str] = Counter()
-    began = time.perf_counter()
-    for number in range(chosen.runs):
-        random = Random(f"{chosen.seed}/{number}")
-        text = mutated(random, random.choice(texts), texts)
-        try:
-            found = hold(text)
-        except BaseException:
-            chosen.keep.write_text(text, errors="surrogatepass")
-            print(f"run {number} failed; its text is in {chosen.keep}")
-            raise
-        codes.update(set(found) or {"none"})
-    print(f"{chosen.runs} runs in {time.perf_counter() - began:.0f} s, none over {MOST_SECONDS} s to check")
-    print(", ".join(f"{code}: {count}" for code, count in codes.most_common()))
+def tried(seed: str) -> set[str]:
+    """One program with mutations by a seed. Raises AssertionError with its text."""
+    random, texts = Random(seed), programs()
+    text = mutated(random, random.choice(texts), texts)
+    try:
+        return set(hold(text)) or {"none"}
+    except Exception as error:
+        raise AssertionError(f"{text!r} fails") from error
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(command(__doc__, tried, runs=20_000))

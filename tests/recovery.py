@@ -7,9 +7,8 @@
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections import Counter
+import sys
 from functools import cache
 from random import Random
 
@@ -17,6 +16,7 @@ from gotlang.compiler import compile_source
 from gotlang.diagnostics import Diagnostic, render
 from gotlang.span import Source
 from tests.fuzz import ROOT, read
+from tests.support.laws import command
 
 _STEP = re.compile(r"^( +(?:\w+ = )?)(?!Repeat\b)[A-Z]\w*(?=\(.*\) )")
 _SHOWN = re.compile(r"\{\{ \w+(?= )")
@@ -97,26 +97,11 @@ def _told(what: str, at: int, other: int, found: list[Diagnostic], source: Sourc
     return f"{what}: line {at + 1} is broken, line {other + 1} wrong\n{shown}\n\n{source.text}"
 
 
-def main() -> None:
-    """Run from the command line, over all programs; shows what fails."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--runs", type=int, default=2000)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--most", type=int, default=1, help="stop after so many failures")
-    chosen = options.parse_args()
-    results: Counter[str] = Counter()
-    failures = 0
-    for number in range(chosen.runs):
-        rng = Random(f"{chosen.seed}/{number}")
-        try:
-            results[hold(rng, rng.choice(programs()))] += 1
-        except Lost as error:
-            print(f"run {number}: {error}")
-            failures += 1
-            if failures == chosen.most:
-                break
-    print(f"{failures} failures; {dict(results)}")
+def tried(seed: str) -> list[str]:
+    """One line of one program broken, both chosen by a seed."""
+    rng = Random(seed)
+    return [hold(rng, rng.choice(programs()))]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(command(__doc__, tried, runs=2000))

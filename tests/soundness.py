@@ -3,7 +3,7 @@
 Programs are generated over the whole language and edited as people edit. What is refused must be refused
 where the edit is, or in a declaration that uses what was edited.
 
-    python -m tests.soundness --programs 20000
+    python -m tests.soundness --runs 20000
 
 It says every 500 programs how many were tried; `--first` goes on from there.
 `tests/test_soundness.py` runs a few of the same.
@@ -11,13 +11,11 @@ It says every 500 programs how many were tried; `--first` goes on from there.
 
 from __future__ import annotations
 
-import argparse
 import re
-import time
+import sys
 from collections import Counter
 from collections.abc import Set
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 
 from gotlang.api import Options, compile
@@ -29,6 +27,7 @@ from gotlang.metric import measure
 from gotlang.models.simulated import SimulatedModel
 from gotlang.span import Source
 from tests.support.edits import edited
+from tests.support.laws import command
 from tests.support.typed_programs import TypedProgram, typed_program
 
 EDITS = 3
@@ -155,32 +154,5 @@ def hold(seed: str) -> Counter[str]:
     return codes
 
 
-def main() -> None:
-    """Run from the command line; the programs that fail are written to `--keep`."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--programs", type=int, default=20_000)
-    options.add_argument("--first", type=int, default=0)
-    options.add_argument("--most", type=int, default=1, help="stop after so many failures")
-    options.add_argument("--keep", type=Path, default=Path("unsound"))
-    chosen = options.parse_args()
-    codes: Counter[str] = Counter()
-    failures = 0
-    began = time.perf_counter()
-    for number in range(chosen.first, chosen.first + chosen.programs):
-        try:
-            codes += hold(str(number))
-        except Unsound as error:
-            chosen.keep.mkdir(exist_ok=True)
-            (chosen.keep / f"{number}.txt").write_text(str(error))
-            print(f"program {number}: {str(error)[:200]}", flush=True)
-            failures += 1
-        done = number + 1 - chosen.first
-        if done % 500 == 0 or done == chosen.programs or failures == chosen.most:
-            print(f"{done} programs, {failures} failures, {time.perf_counter() - began:.0f} s", flush=True)
-        if failures == chosen.most:
-            break
-    print(", ".join(f"{code}: {count}" for code, count in codes.most_common()))
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(command(__doc__, hold, runs=20_000))
