@@ -4,9 +4,8 @@
 
 FOLDER holds sorting_032.csv, sorting_064.csv and sorting_128.csv of Graph of Thoughts. Merges are scored and
 repaired against the unsorted parts; in 0.1.0 they were against their two sorted halves. Both graphs make the
-paper's calls with the simulator of 0.1.0, which is kept in tests/fixtures. Counted are the
-mistakes of the result against the input; a row's are the mean over the seeds from 0 on, and the difference,
-paired by row, has its 95% CI.
+paper's calls. Counted are the mistakes of the result against the input; a row's are the mean over the seeds
+from 0 on, and the difference, paired by row, has its 95% CI.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ scheme got(numbers: list[int]) -> list[int]:
 
 @cache
 def program(old: bool) -> Program:
-    """programs/sorting.got, or what its graph was in 0.1.0, both with the simulator of 0.1.0."""
+    """programs/sorting.got, or what its graph was in 0.1.0."""
     folder = Path(mkdtemp())
     text = (ROOT / "programs" / "sorting.got").read_text(encoding="utf-8")
     if old:
         text = text[: text.index("scheme ")] + OLD
     (folder / "sorting.got").write_text(text, encoding="utf-8")
-    copy(ROOT / "tests" / "fixtures" / "sorting_sim.py", folder)
-    copy(ROOT / "programs" / "readers.py", folder)
+    for name in ("sorting_sim.py", "readers.py"):
+        copy(ROOT / "programs" / name, folder)
     return load(folder / "sorting.got")
 
 

@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from support.browser import Browser, Keep, browser
 from support.gotc import ROOT
 from support.laws import NEW, times
 
@@ -98,6 +100,21 @@ def wheel(built: Path) -> Path:
     """The wheel that is released."""
     (found,) = built.glob("*.whl")
     return found
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser, started once."""
+    with browser(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture
+def keep(request: pytest.FixtureRequest, tmp_path: Path) -> Keep:
+    """Keeps a screenshot under a name."""
+    folder = Path(request.config.getoption("--screenshots") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return lambda window, name: window.screenshot(folder / f"{name}.png")
 
 
 @pytest.hookimpl(optionalhook=True)

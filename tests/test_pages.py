@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
-from support.browser import Browser, browser, needs_browser
+from support.browser import Browser, Keep, browser, needs_browser
 from support.gotc import SORT128, SORTING, VOTE, digits, gotc, row
 from support.sight import cut_off, too_faint
 from support.studio import studio
@@ -24,7 +23,6 @@ from support.wide import WIDE, WIDE_SIM
 from .cli.test_eval import data
 
 pytestmark = needs_browser
-Keep = Callable[[Browser, str], None]
 
 STUDY = """
 train 20, test 20
@@ -41,20 +39,6 @@ for (let frame = 0; frame < 20; frame++) {
   draw();
 }
 """
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
-
-
-@pytest.fixture
-def keep(request: pytest.FixtureRequest, tmp_path: Path) -> Keep:
-    """Keeps a screenshot under a name."""
-    folder = Path(request.config.getoption("--screenshots") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
-    return lambda window, name: window.screenshot(folder / f"{name}.png")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,11 @@ import pytest
 pytest.importorskip("starlette", reason="the extra `studio` is not installed")
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
-from support.browser import Browser, browser, needs_browser
+from support.browser import Browser, Keep, browser, needs_browser
 from support.gotc import gotc, start
 from support.openai_server import OpenAIServer, stalled
 from support.sight import cut_off, too_faint
 from support.studio import Running, studio
-
-Keep = Callable[[Browser, str], None]
 
 SAY = """
 simulate with "say_sim.py"
@@ -95,20 +93,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def running(folder: Path) -> Iterator[Running]:
     with studio(folder, GOTC_ALLOW_PYTHON="1") as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
-
-
-@pytest.fixture
-def keep(request: pytest.FixtureRequest, tmp_path: Path) -> Keep:
-    """Keeps a screenshot under a name."""
-    where = Path(request.config.getoption("--screenshots") or tmp_path)
-    where.mkdir(parents=True, exist_ok=True)
-    return lambda window, name: window.screenshot(where / f"{name}.png")
 
 
 def named(folder: Path, kind: str) -> str:

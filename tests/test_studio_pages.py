@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support import slow, writing
-from support.browser import Browser, browser, needs_browser
+from support.browser import Browser, Keep, browser, needs_browser
 from support.gotc import gotc, start
 from support.openai_server import OpenAIServer
 from support.studio import studio
@@ -24,26 +24,12 @@ return performance.getEntriesByType("resource").map((one) => one.name)
 """
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
-
-
 @pytest.fixture
-def window(shared: Browser) -> Iterator[Browser]:
+def window(window: Browser) -> Iterator[Browser]:
     """The browser, on no page."""
-    yield shared
-    shared.open("about:blank")
-    shared.errors()
-
-
-@pytest.fixture
-def keep(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Browser, str], None]:
-    """Keeps a screenshot under a name."""
-    folder = Path(request.config.getoption("--screenshots") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
-    return lambda window, name: window.screenshot(folder / f"{name}.png")
+    yield window
+    window.open("about:blank")
+    window.errors()
 
 
 def select(window: Browser, label: str, place: int = 0) -> None:
@@ -71,7 +57,7 @@ def clean(window: Browser) -> None:
 
 
 def test_a_run_is_started_from_the_page_and_watched_as_it_grows(
-    window: Browser, tmp_path: Path, keep: Callable[[Browser, str], None]
+    window: Browser, tmp_path: Path, keep: Keep
 ) -> None:
     slow.write(tmp_path)
     with studio(tmp_path, GOTC_ALLOW_PYTHON="1", PAUSE="0.15") as served:
@@ -141,7 +127,7 @@ def test_a_run_of_another_process_is_watched_and_stays_readable_when_it_is_kille
 
 
 def test_a_prompt_is_edited_and_only_what_depends_on_it_is_asked_again(
-    window: Browser, tmp_path: Path, keep: Callable[[Browser, str], None]
+    window: Browser, tmp_path: Path, keep: Keep
 ) -> None:
     writing.write(tmp_path)
     with OpenAIServer(writing.answer) as server:
@@ -285,7 +271,7 @@ def test_the_keyboard_alone_searches_tags_opens_and_walks_through_a_run(
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_pages_fit_400_pixels_and_are_dark_where_that_is_wanted(
-    tmp_path: Path, dark: bool, keep: Callable[[Browser, str], None]
+    tmp_path: Path, dark: bool, keep: Keep
 ) -> None:
     slow.write(tmp_path)
     for count in (2, 3):

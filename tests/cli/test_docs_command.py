@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from cli.conftest import Gotc
-from support.gotc import ROOT, environment
+from support.gotc import ROOT
+from support.terminal import on_terminal
 
 
 def test_pages_are_listed_and_shown_as_they_are(gotc: Gotc) -> None:
@@ -56,20 +53,7 @@ def test_a_wrong_word_is_one_message(gotc: Gotc, words: tuple[str, ...], message
 
 
 def test_a_terminal_shows_headings_and_tables(tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
-    given = {**environment(TERM="xterm-256color", PAGER="cat", COLUMNS="80"), "NO_COLOR": ""}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gotlang", "docs", "testing"], cwd=tmp_path, env=given, stdout=theirs
-    )
-    os.close(theirs)
-    seen = b""
-    try:
-        while part := os.read(ours, 65536):
-            seen += part
-    except OSError:  # the terminal is closed at the end
-        pass
-    os.close(ours)
-    assert process.wait(20) == 0
-    text = re.sub(r"\x1b\[[0-9;]*m", "", seen.decode())
-    assert "\x1b[" in seen.decode() and "Tests and laws" in text
+    seen = on_terminal("docs", "testing", cwd=tmp_path, TERM="xterm-256color", PAGER="cat", NO_COLOR="")
+    text = re.sub(r"\x1b\[[0-9;]*m", "", seen)
+    assert "\x1b[" in seen and "Tests and laws" in text
     assert "```" not in text and "| ---" not in text and "**holds**" not in text

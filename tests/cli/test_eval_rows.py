@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import pty
-import struct
-import subprocess
-import sys
-import termios
 from pathlib import Path
 
 import pytest
-from support.gotc import environment, gotc
+from support.gotc import gotc
+from support.terminal import on_terminal
 
 PROGRAM = """\
 simulate with "p_sim.py"
@@ -45,25 +39,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def on_terminal(folder: Path, columns: int, *more: str) -> str:
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    given = {name: text for name, text in environment().items() if name not in ("COLUMNS", "LINES")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gotlang", *EVAL, *more], cwd=folder, env=given, stdout=theirs
-    )
-    os.close(theirs)
-    seen = b""
-    try:
-        while part := os.read(ours, 65536):
-            seen += part
-    except OSError:  # the terminal is closed at the end
-        pass
-    os.close(ours)
-    assert process.wait(20) == 0
-    return seen.decode().replace("\r\n", "\n")
-
-
 def test_wrong_rows_come_first_and_texts_are_cut(folder: Path) -> None:
     done = gotc(*EVAL, "--table", 3, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -84,7 +59,7 @@ def test_without_a_terminal_there_are_none_unless_asked_for(folder: Path) -> Non
 
 @pytest.mark.parametrize("columns", [40, 100])
 def test_a_terminal_shows_ten_within_its_width(folder: Path, columns: int) -> None:
-    table = on_terminal(folder, columns).partition("\n\n")[2].splitlines()
+    table = on_terminal(*EVAL, cwd=folder, columns=columns).partition("\n\n")[2].splitlines()
     assert max(map(len, table[:-1])) <= columns
     assert not any("\x1b" in line or "\x07" in line for line in table)
     if columns == 40:
@@ -95,4 +70,4 @@ def test_a_terminal_shows_ten_within_its_width(folder: Path, columns: int) -> No
 
 
 def test_no_rows_where_none_are_wanted(folder: Path) -> None:
-    assert "\n\n" not in on_terminal(folder, 100, "--table", "0")
+    assert "\n\n" not in on_terminal(*EVAL, "--table", 0, cwd=folder, columns=100)

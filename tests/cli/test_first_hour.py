@@ -4,16 +4,13 @@ one goes wrong. As processes; test_first_programs.py has studies, inputs, data, 
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from support.gotc import environment, gotc
+from support.gotc import gotc
 from support.openai_server import OpenAIServer, status
+from support.terminal import on_terminal
 
 from gotlang import compile
 
@@ -528,26 +525,9 @@ def test_a_name_without_a_provider_is_told_its_meaning(folder: Path) -> None:
 
 
 def test_a_retry_is_shown_while_it_waits(folder: Path) -> None:
-    ours, theirs = pty.openpty()
     with OpenAIServer(lambda body, index: "positive", faults=[status(500), status(500), None]) as server:
         model = ("--model", "openai:small", "--base-url", server.url)
         command = ("run", "classify.got", "--input", "text=good", *model)
-        with subprocess.Popen(
-            [sys.executable, "-m", "gotlang", *command],
-            cwd=folder,
-            env=environment(TERM="xterm", COLUMNS="100"),
-            stdout=subprocess.DEVNULL,
-            stderr=theirs,
-        ) as process:
-            os.close(theirs)
-            shown = b""
-            try:
-                while part := os.read(ours, 4096):
-                    shown += part
-            except OSError:
-                pass  # the other end is closed
-            assert process.wait() == 0
-    os.close(ours)
-    text = shown.decode()
+        text = on_terminal(*command, cwd=folder, stream="stderr", COLUMNS="100")
     assert "retry 1 of 6 in " in text and "retry 2 of 6 in " in text
     assert "HTTP 500" in text

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import pty
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from support.gotc import document, environment, gotc
+from support.gotc import document, gotc
 from support.openai_server import OpenAIServer, status
+from support.terminal import on_terminal
 
 from gotlang import run
 from gotlang.cli.progress import Progress
@@ -217,25 +215,8 @@ def test_one_contender_is_told_another(folder: Path) -> None:
 
 
 def test_a_table_fits_a_narrow_terminal(folder: Path) -> None:
-    ours, theirs = pty.openpty()
-    command = ["compare", "labels.got", "--schemes", "classify,single", "--data", "texts.csv", "--limit", "8"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "gotlang", *command],
-        cwd=folder,
-        env=environment(COLUMNS="40", TERM="dumb"),
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        os.close(theirs)
-        text = b""
-        try:
-            while part := os.read(ours, 4096):
-                text += part
-        except OSError:
-            pass  # the other end is closed
-        assert process.wait() == 0
-    os.close(ours)
-    lines = [line.rstrip() for line in text.decode().splitlines()]
+    command = ("compare", "labels.got", "--schemes", "classify,single", "--data", "texts.csv", "--limit", "8")
+    lines = [line.rstrip() for line in on_terminal(*command, cwd=folder, columns=40).splitlines()]
     at = lines.index("classify")
     assert lines[at + 1].split()[0] == "correct"
     assert max(map(len, lines[at : lines.index("single") + 6])) <= 40

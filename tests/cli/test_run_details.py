@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
-import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from cli.conftest import Gotc
-from support.gotc import SORTING, document, environment
+from support.gotc import SORTING, document
 from support.gotc import gotc as process
 from support.openai_server import OpenAIServer
+from support.terminal import on_terminal
 
 RUN = ("run", "vote.got")
 WHY = ("--input", "question=why")
@@ -121,25 +117,10 @@ def test_failures_are_grouped_by_reason_with_their_place(gotc: Gotc, folder: Pat
     assert len([f for f in done.json()["error"]["failed"] if f["sample"] is not None]) == 9
 
 
-def terminal(folder: Path, *arguments: str) -> str:
-    """What a command writes to a terminal."""
-    leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "gotlang", *arguments]
-    done = subprocess.Popen(command, cwd=folder, env=environment(TERM="xterm"), stdout=follower)
-    os.close(follower)
-    shown = b""
-    with suppress(OSError):  # the other end is closed
-        while piece := os.read(leader, 65536):
-            shown += piece
-    os.close(leader)
-    assert done.wait(10) == 0
-    return shown.decode()
-
-
 def test_an_answer_steers_no_terminal(gotc: Gotc, folder: Path) -> None:
     (folder / "vote_sim.py").write_text("def answer(rng, question):\n    return 'gone\\x1b[2J\\x9b2J\\r'\n")
     (folder / "vote.got").write_text((folder / "vote.got").read_text().replace("int", "str"))
-    assert terminal(folder, *RUN, *WHY) == "gone\\x1b[2J\\x9b2J\r\n"
+    assert on_terminal(*RUN, *WHY, cwd=folder) == "gone\\x1b[2J\\x9b2J\n"
     assert gotc(*RUN, *WHY).out == "gone\x1b[2J\x9b2J\n"  # as it came where no terminal is
 
 
@@ -147,25 +128,8 @@ def test_a_terminal_gets_a_line_that_renews_itself_and_colors(folder: Path) -> N
     (folder / "vote_sim.py").write_text(
         "import time\ndef answer(rng, question):\n    time.sleep(0.4)\n    return '1'\n"
     )
-    leader, follower = pty.openpty()
-    env = {
-        name: value for name, value in environment(TERM="xterm", COLUMNS="200").items() if name != "NO_COLOR"
-    }
-    command = [sys.executable, "-m", "gotlang", *RUN, *WHY]
-    done = subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=follower)
-    os.close(follower)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(leader, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        shown += piece
-    assert done.wait(10) == 0
-    assert b"running" in shown and b"\x1b[" in shown
-    assert done.stdout is not None and done.stdout.read() == b"1\n"
+    shown = on_terminal(*RUN, *WHY, cwd=folder, stream="stderr", COLUMNS="200", NO_COLOR="")
+    assert "running" in shown and "\x1b[" in shown
 
 
 def test_the_trace_has_the_names_of_opentelemetry_and_no_content(gotc: Gotc, folder: Path) -> None:

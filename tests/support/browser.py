@@ -10,7 +10,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, final
@@ -122,6 +122,10 @@ class Browser:
     def close(self) -> None:
         """End the browser."""
         _send("DELETE", self._base, None)
+
+
+Keep = Callable[[Browser, str], None]
+"""Takes a screenshot of a window, under a name."""
 
 
 @contextmanager

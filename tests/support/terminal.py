@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -13,6 +16,25 @@ import pytest
 from support.gotc import environment
 
 pty = pytest.importorskip("pty", reason="terminals of this kind are those of POSIX")
+
+
+def on_terminal(*arguments: object, cwd: Path, stream: str = "stdout", columns: int = 80, **more: str) -> str:
+    """What `gotc` writes to a stream that is a terminal of so many columns; the other one goes nowhere. The
+    keyword arguments are environment variables."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    given = {name: text for name, text in environment().items() if name not in ("COLUMNS", "LINES")}
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
+    command = [sys.executable, "-m", "gotlang", *map(str, arguments)]
+    with subprocess.Popen(command, cwd=cwd, env={**given, "TERM": "xterm", **more}, **streams) as process:
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # the terminal is closed at the end
+            while part := os.read(ours, 65536):
+                seen += part
+        os.close(ours)
+        assert process.wait(20) == 0, seen
+    return seen.decode().replace("\r\n", "\n")
 
 
 class Terminal:
