@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from gotlang import trust
-from gotlang.errors import NotTrusted, UsageError
+from gotlang.errors import NotTrusted, UsageError, reporting
 
 USERS_ONLY: Final = ("allow-python", "python-key")
 """Options that no project's file may set."""
@@ -187,10 +187,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _bytes(path: Path) -> bytes:
-    try:
+    with reporting(f"cannot read {path}"):
         return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _load(path: Path) -> dict[str, Any]:

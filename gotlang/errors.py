@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,6 +36,16 @@ class UsageError(GotError):
     """A wrong option, input, file or configuration: nothing ran, nothing was spent."""
 
     exit_code = 2
+
+
+@contextmanager
+def reporting(what: str) -> Iterator[None]:
+    """An OSError inside becomes a UsageError: `what` could not be done, such as `cannot write FILE`, and the
+    system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{what}: {error.strerror or error}") from None
 
 
 class NotTrusted(UsageError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gotlang.diagnostics import nearest
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.packages import in_package, package_text
 from gotlang.span import MAX_LENGTH, Source
 from gotlang.writing import real_path
@@ -169,10 +169,8 @@ def beside(folder: Path, written: str) -> Path:
     if Path(written).is_absolute():
         raise UsageError(f"`{written}` is an absolute path", help="write it relative to the study's folder")
     top = project(folder)
-    try:
+    with reporting(f"`{written}`"):
         target = real_path(folder / written)
-    except OSError as error:
-        raise UsageError(f"`{written}`: {error.strerror}") from None
     if not target.is_relative_to(top):
         raise UsageError(
             f"`{written}` is outside the study's project, {top}",

@@ -17,7 +17,7 @@ from typing import final
 
 from msgspec import Struct
 
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.patterns import lazy_pattern
 
 _USER = lazy_pattern(r"//[^/@\s]*@")
@@ -101,7 +101,7 @@ def grant(folder: Path, *, python: bool = True, settings: Iterable[tuple[str, st
     lines = {_digest(*one): shown(*one) for one in settings}
     trusted = Trusted(str(folder.resolve()), python, lines)
     path = _record(folder.resolve())
-    try:
+    with reporting(f"cannot store what is trusted in {path.parent}"):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = path.with_name(f"{path.name}.{os.getpid()}")
         with suppress(FileNotFoundError):
@@ -111,8 +111,6 @@ def grant(folder: Path, *, python: bool = True, settings: Iterable[tuple[str, st
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot store what is trusted in {path.parent}: {error.strerror}") from None
     return trusted
 
 

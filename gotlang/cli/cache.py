@@ -14,7 +14,7 @@ import click
 
 from gotlang.cli import options as opt
 from gotlang.cli.output import Style, complain, count, document, harmless, say
-from gotlang.errors import CacheError, UsageError
+from gotlang.errors import CacheError, UsageError, reporting
 from gotlang.writing import Draft
 
 if TYPE_CHECKING:
@@ -162,13 +162,10 @@ def export(file: str, cache: str) -> int:
                 sys.stdout.write(line + "\n")
             return 0
         check_replaceable(Path(file))
-        try:
-            with Draft(file) as out:
-                lines = 0
-                for lines, line in enumerate(export_lines(opened)):  # noqa: B007 (the first is a header)
-                    out.write(line.encode("utf-8", "backslashreplace") + b"\n")
-        except OSError as error:
-            raise UsageError(f"cannot write {file}: {error.strerror}") from None
+        with reporting(f"cannot write {file}"), Draft(file) as out:
+            lines = 0
+            for lines, line in enumerate(export_lines(opened)):  # noqa: B007 (the first is a header)
+                out.write(line.encode("utf-8", "backslashreplace") + b"\n")
     complain(f"{count(lines, 'request')} written to {file}")
     return 0
 

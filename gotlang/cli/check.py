@@ -26,7 +26,7 @@ from gotlang.cli.output import (
 from gotlang.cli.watch import watchable
 from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.diagnostics import render, with_fixes
-from gotlang.errors import GotError, UsageError
+from gotlang.errors import GotError, UsageError, reporting
 from gotlang.version import __version__
 from gotlang.writing import replace_file
 
@@ -100,10 +100,8 @@ def _fix(name: str) -> None:
         if not fixes:
             break
         text = with_fixes(source(name).text, fixes)
-        try:
+        with reporting(f"cannot write {name}"):
             replace_file(Path(name), text.encode("utf-8"))
-        except OSError as error:
-            raise UsageError(f"cannot write {name}: {error.strerror}") from None
         made += len(set(fixes))
     if made:
         complain(f"{name}: fixed {count(made, 'problem')}")
@@ -252,11 +250,9 @@ def _format(name: str, check: bool) -> bool:
             click.echo(text, nl=False)
         return text != read.text
     path, content = Path(name), text.encode("utf-8")
-    try:
+    with reporting(f"cannot write {name}"):
         if path.read_bytes() == content:
             return False
         if not check:
             replace_file(path, content)
-    except OSError as error:
-        raise UsageError(f"cannot write {name}: {error.strerror}") from None
     return True

@@ -16,7 +16,7 @@ import click
 from gotlang import trust
 from gotlang.cli.output import say
 from gotlang.diagnostics import nearest
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.writing import replace_file
 
 
@@ -124,10 +124,8 @@ def init_command(name: str | None, template: str, simulator: str | None) -> int:
                 f"{folder / path} already exists", help="name another folder: nothing is overwritten"
             )
     for path, content in contents.items():
-        try:
+        with reporting(f"cannot write {folder / path}"):
             replace_file(folder / path, content)
-        except OSError as error:
-            raise UsageError(f"cannot write {folder / path}: {error.strerror}") from None
     say(f"wrote {len(contents)} files to {folder}: {template}.got, {chosen.data}, README.md, ...")
     for one in [folder] if made else [folder / path for path in contents if path.suffix == ".py"]:
         say(_trust(one))
@@ -155,11 +153,10 @@ def _write_simulator(path: Path) -> int:
     rest = "".join(lines[len(comments) :]).lstrip("\n")
     head = "".join(comments) + "\n" * bool(comments)
     text = f'{head}simulate with "{target.name}"\n\n{rest}'
-    try:
+    with reporting(f"cannot write {target}"):
         replace_file(target, simulator_text(program.ir(0), path.name).encode())
+    with reporting(f"cannot write {path}"):
         replace_file(path, text.encode())
-    except OSError as error:
-        raise UsageError(f"cannot write {error.filename}: {error.strerror}") from None
     say(f'wrote {target}, and `simulate with "{target.name}"` at the top of {path}')
     say(_trust(target))
     say(f"  gotc run {shlex.quote(str(path))} --model simulated ...")

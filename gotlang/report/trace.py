@@ -17,7 +17,7 @@ from typing import Any, final
 from urllib.parse import urlsplit
 
 from gotlang.cache.base import StoredSample
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.packages import pip_install
 from gotlang.records import to_json
 from gotlang.runtime.graph import path_text
@@ -50,11 +50,9 @@ class Trace:
         self._run = run
         self._provider = provider
         self._clock = clock
-        try:
+        with reporting(f"--trace: cannot write {self.path}"):
             self._file = Draft(self.path)
             self._file.keep()  # what is there goes now: others may read the new one while it grows
-        except OSError as error:
-            raise UsageError(f"--trace: cannot write {self.path}: {error.strerror}") from None
 
     def __call__(self, event: Event) -> None:
         """Write one event."""

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
-from gotlang.errors import CacheError, UsageError
+from gotlang.errors import CacheError, UsageError, reporting
 from gotlang.options import default_cache
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.report.formats import view
@@ -106,8 +106,6 @@ def write_tags(studio: Studio, name: str, tags: Sequence[str]) -> list[str]:
         raise UsageError(f"a run has at most {_MOST_TAGS} tags")
     found = {**read_tags(studio), name: list(dict.fromkeys(tags))}
     kept = {run: own for run, own in found.items() if own}
-    try:
+    with reporting("cannot write tags"):
         replace_file(studio.folder / ".gotc" / "tags.json", to_json(kept).encode())
-    except OSError as error:
-        raise UsageError(f"cannot write tags: {error.strerror}") from None
     return kept.get(name, [])

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, final
 import msgspec
 
 from gotlang.compiler import Compilation, compile_source
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.ir.program import Program
 from gotlang.ir.text import value_text
 from gotlang.operations.names import free_names
@@ -73,11 +73,9 @@ class Tuned(msgspec.Struct, frozen=True):
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all. Raises UsageError if that fails."""
-        try:
+        with reporting(f"cannot write {path}"):
             text = msgspec.json.format(to_json(self.to_dict()), indent=2) + "\n"
             replace_file(path, text.encode())
-        except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
 def read_tuned(path: str | Path) -> Tuned:
@@ -148,10 +146,8 @@ def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
         if source.text == before:
             continue
         path = Path(name)
-        try:
+        with reporting(f"cannot write {path}"):
             _overwrite(path, before, now_is[name] if was.get(name) == before else source.text)
-        except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}") from None
         changed.append(path)
     return changed
 

@@ -17,7 +17,7 @@ from gotlang.api import Program
 from gotlang.data import parse_value
 from gotlang.editing.completion import completions
 from gotlang.editing.documents import SUFFIX, Document, analyzed
-from gotlang.errors import CompileError, UsageError
+from gotlang.errors import CompileError, UsageError, reporting
 from gotlang.highlighting import words
 from gotlang.preview import preview
 from gotlang.records import Count, to_json
@@ -253,10 +253,8 @@ def _run(studio: Studio, order: Order) -> Response:
     path = _program(studio, order.program)
     if path.read_text("utf-8") != order.text:
         path = path.with_name(_DRAFT.format(path.stem))
-        try:
+        with reporting(f"cannot write {path.name}"):
             replace_file(path, order.text.encode())
-        except OSError as error:
-            raise UsageError(f"cannot write {path.name}: {error.strerror}") from None
     arguments = [str(path), f"--scheme={order.scheme}", f"--model={order.model}", "--inputs=-"]
     name = studio.processes.start(studio.history, arguments, order.limits, to_json(values).encode())
     return as_json({"run": name, "address": f"/runs/{name}"})
