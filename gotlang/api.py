@@ -523,7 +523,6 @@ class Program(CheckedProgram):
         from gotlang.tune.plan import make_plan
         from gotlang.tune.study import run_study
 
-        chosen: dict[str, Any] = {"trials": trials, "budget": budget, "sampler": sampler}
         plan = make_plan(
             self,
             data=_records(data),
@@ -536,7 +535,9 @@ class Program(CheckedProgram):
             scheme=scheme,
             train=train,
             test=test,
-            **{name: value for name, value in chosen.items() if value is not None},
+            trials=trials,
+            budget=budget,
+            sampler=sampler,
             **settings,
         )
         plan = replace(plan, selection=Selection.of(rows, sample, None))

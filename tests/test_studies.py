@@ -808,7 +808,13 @@ def test_a_plan_from_python_has_all_that_a_declared_one_has(tmp_path: Path) -> N
     assert set(map(str, made.objectives)) == set(map(str, declared.objectives))
     program, objectives = declared.program, declared.objectives
     assert replace(made, program=program, objectives=objectives) == declared
-    for wrong in ({"vary": ["trys in 1..3"]}, {"trials": 0}, {"sampler": "tpf"}, {"minimize": "1 +"}):
+    for wrong in (
+        {"vary": ["trys in 1..3"]},
+        {"trials": 0},
+        {"trails": 9},
+        {"sampler": "tpf"},
+        {"minimize": "1 +"},
+    ):
         with pytest.raises(CompileError):
             make_plan(load(tmp_path / "guess.got"), **{"data": "numbers.csv", "minimize": "cost", **wrong})
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import click
 
 from gotlang.cli import options as opt
 from gotlang.cli.journal import Journal, new_record, stored_settings
+from gotlang.cli.junit import junit, test_case
 from gotlang.cli.output import (
     CACHE_LOST,
     INTERRUPTED,
@@ -436,7 +435,6 @@ _WIDEST = 140
 """Columns of a table of rows at most."""
 _LEAST = 12
 """Columns that a text of a row needs."""
-_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
@@ -545,39 +543,25 @@ def eval_junit(
     None: the evaluation ended early, so thresholds are skipped."""
     cases = [_case(run, found) for run in found.runs]
     for one in thresholds:
-        inside = '<skipped message="not checked: the evaluation ended early"/>' if crossed is None else ""
+        inside = ("skipped", "not checked: the evaluation ended early") if crossed is None else None
         if one in (crossed or ()):
-            inside = f"<failure message={quoted('this holds: ' + one.text)}/>"
-        where = quoted(found.program + ".fail-if")
-        cases.append(f"<testcase classname={where} name={quoted(one.text)}>{inside}</testcase>")
-    wrong = sum("<failure" in case for case in cases)
-    broken = sum("<error" in case for case in cases)
-    name = quoted(f"{found.program} {found.scheme}")
-    counts = f'tests="{len(cases)}" failures="{wrong}" errors="{broken}"'
-    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite name={name} {counts}>'
-    return "\n".join((head, *cases, "</testsuite></testsuites>\n"))
+            inside = "failure", "this holds: " + one.text
+        cases.append(test_case(found.program + ".fail-if", one.text, inside))
+    return junit({f"{found.program} {found.scheme}": cases})
 
 
 def _case(run: RowRun, found: Evaluation) -> str:
     name = f"row {run.row.number}" + (f" run {run.repeat + 1}" if found.repeat > 1 else "")
-    inside = ""
+    value, inside = shortened(to_json(run.value), 500), None
     if run.state == "failed":
-        inside = f"<error message={quoted(run.reason or 'failed')}/>"
+        inside = "error", run.reason or "failed"
     elif run.state == "partial":
-        inside = f"<skipped message={quoted(run.reason or 'partial')}/>"
+        inside = "skipped", run.reason or "partial"
     elif run.valid is False:
-        inside = f"<failure message={quoted(f'not valid: {shortened(to_json(run.value), 500)}')}/>"
+        inside = "failure", f"not valid: {value}"
     elif run.truth is False:
-        wrong = f"not the known answer: {shortened(to_json(run.value), 500)}"
-        inside = f"<failure message={quoted(wrong)}/>"
-    seconds = f' time="{run.seconds:.3f}"' if run.seconds is not None else ""
-    classname = quoted(f"{found.program}.{found.scheme}")
-    return f"<testcase classname={classname} name={quoted(name)}{seconds}>{inside}</testcase>"
-
-
-def quoted(words: str) -> str:
-    """An XML attribute's value; characters that XML does not allow are left out."""
-    return f'"{escape(_NOT_XML.sub("", words))}"'
+        inside = "failure", f"not the known answer: {value}"
+    return test_case(f"{found.program}.{found.scheme}", name, inside, run.seconds)
 
 
 def eval_github(found: Evaluation, crossed: Sequence[Threshold]) -> Iterator[str]:

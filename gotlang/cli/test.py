@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gotlang.cli import options as opt
-from gotlang.cli.evaluation import quoted
+from gotlang.cli.junit import junit, test_case
 from gotlang.cli.output import (
     CACHE_LOST,
     PARTIAL,
@@ -222,19 +222,10 @@ def _github(report: TestReport, program: Program) -> Iterator[str]:
 
 def _junit(reports: list[TestReport]) -> str:
     """A test suite for each program; what is undecided is skipped."""
-    suites = []
-    for report in reports:
-        cases = []
-        for result in report.results:
-            inside = ""
-            if result.verdict != "holds":
-                word = "failure" if result.verdict == "does not hold" else "skipped"
-                inside = f"<{word} message={quoted(_words(result))}/>"
-            head = (
-                f'classname={quoted(report.program)} name={quoted(result.name)} time="{result.seconds:.3f}"'
-            )
-            cases.append(f"<testcase {head}>{inside}</testcase>")
-        counts = f'tests="{len(cases)}" failures="{sum("<failure" in case for case in cases)}"'
-        suites.append(f"<testsuite name={quoted(report.program)} {counts}>")
-        suites += [*cases, "</testsuite>"]
-    return "\n".join(('<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", *suites, "</testsuites>\n"))
+    return junit({report.program: [_case(report, result) for result in report.results] for report in reports})
+
+
+def _case(report: TestReport, result: TestResult) -> str:
+    words = {"does not hold": "failure", "undecided": "skipped"}
+    outcome = None if result.verdict == "holds" else (words[result.verdict], _words(result))
+    return test_case(report.program, result.name, outcome, result.seconds)

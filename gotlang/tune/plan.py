@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from msgspec import structs
 
@@ -30,6 +30,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse, parse_expression, parse_vary
 
+T = TypeVar("T")
 TRIALS = 50
 TRAIN_SHARE = 0.5
 SEEDS = 2**32
@@ -225,60 +226,32 @@ def make_plan(
     test: int | None = None,
     split_seed: int = 0,
     name: str = "tuned",
-    trials: int | None = None,
-    seed: int | None = None,
-    budget: float | None = None,
-    failed: float | None = None,
-    batching: bool | None = None,
-    early_stop: bool | None = None,
-    model: str | None = None,
-    proposer: str | None = None,
-    storage: str | None = None,
-    sampler: str | None = None,
+    **settings: Any,
 ) -> StudyPlan:
     """The plan of a study of a program, from Python.
 
     Expressions are texts as a study writes them: `minimize="mistakes(result, numbers)"`, `subject_to=["cost
     <= baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`. `data` is a path,
     relative to the program's file, or rows in memory; `columns` maps inputs to columns, those left out are
-    inferred. The settings from `trials` on are those of a study; None leaves their default.
+    inferred. `settings` are those of a study, such as `trials`; None leaves their default.
 
-    Raises CompileError with every mistake in them, UsageError for data that cannot be read.
+    Raises CompileError with every mistake in them, also for an unknown setting, UsageError for data that
+    cannot be read.
     """
     own = program.compilation.source
-    settings: dict[str, Any] = {
-        "trials": trials,
-        "seed": seed,
-        "budget": budget,
-        "failed": failed,
-        "batching": batching,
-        "early_stop": early_stop,
-        "model": model,
-        "proposer": proposer,
-        "storage": storage,
-        "sampler": sampler,
-    }
     sources = {**program.compilation.sources}
 
-    def read(text: str, place: str) -> e.Expression:
+    def read(text: str, place: str, parse: Callable[[Source], T | Diagnostic]) -> T:
         source = Source.of(f"<{place}>", text)
         sources[source.name] = source
-        found = parse_expression(source)
-        if isinstance(found, Diagnostic):
-            raise CompileError((found,), sources)
-        return found
-
-    def read_vary(text: str, place: str) -> n.Vary:
-        source = Source.of(f"<{place}>", text)
-        sources[source.name] = source
-        found = parse_vary(source)
+        found = parse(source)
         if isinstance(found, Diagnostic):
             raise CompileError((found,), sources)
         return found
 
     def value(name: str, given: Any) -> e.Expression:
         is_method = name == "sampler" and isinstance(given, str)
-        return read(given, name) if is_method else e.Constant(NOWHERE, given)
+        return read(given, name, parse_expression) if is_method else e.Constant(NOWHERE, given)
 
     def options(given: Mapping[str, Any]) -> tuple[n.Setting, ...]:
         known = ((name, each) for name, each in given.items() if each is not None)
@@ -293,11 +266,11 @@ def make_plan(
         None,
         _name(program.scheme(scheme).name),
         n.StudyData(NOWHERE, path, tuple((columns or {}).items()), split),
-        tuple((word, read(text, word)) for word, text in wanted),
-        tuple(read(text, f"subject_to {i}") for i, text in enumerate(subject_to, 1)),
-        tuple(read_vary(text, f"vary {i}") for i, text in enumerate(vary, 1)),
+        tuple((word, read(text, word, parse_expression)) for word, text in wanted),
+        tuple(read(text, f"subject_to {i}", parse_expression) for i, text in enumerate(subject_to, 1)),
+        tuple(read(text, f"vary {i}", parse_vary) for i, text in enumerate(vary, 1)),
         tuple(
-            n.StudyPrompts(NOWHERE, (_name(prompt),), read(text, f"prompts {prompt}"))
+            n.StudyPrompts(NOWHERE, (_name(prompt),), read(text, f"prompts {prompt}", parse_expression))
             for prompt, text in (prompts or {}).items()
         ),
         options(settings),
