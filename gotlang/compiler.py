@@ -157,7 +157,7 @@ def compile_source(
     report = Report()
     filled = tuple(with_files(module, read, sources, report) for module in modules)
     linked, shown, others = link(filled, imported, report)
-    inlined = inline(linked, report)
+    inlined = inline(linked, RESERVED | THOUGHT_FUNCTIONS.keys() | BUILTINS.keys(), report)
     types = [each.type for some in inlined.ascribed.values() for each in some]
     packages = {m.span.source for m in modules if in_package(m.span.source)}
     whole = without_unused(inlined.modules, types, packages)

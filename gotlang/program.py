@@ -71,7 +71,8 @@ class CheckedProgram:
         schemes = self.schemes
         name = self._ir.main if name is None else name
         if name is None:
-            raise UsageError(f"`{self.name}` has no scheme, so there is nothing to run")
+            message = f"`{self.name}` has no scheme that runs by itself"
+            raise UsageError(message, help="one that takes prompts, scores or schemes is called by another")
         if name not in schemes:
             raise UsageError(f"no scheme `{name}` in `{self.name}`", help=f"there are {', '.join(schemes)}")
         return schemes[name]

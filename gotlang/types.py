@@ -8,6 +8,7 @@ beyond these.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from math import isfinite
 from typing import Final, Union, final
 
 from msgspec import Struct, field
@@ -515,14 +516,16 @@ def _misfit(type_: Type, value: object, depth: int) -> str | None:
         case OptionalType(inner=inner):
             return fits(inner, value) if value is not None else None
         case Simple(name):
-            if isinstance(value, _PYTHON[name]) and (name == "bool" or not isinstance(value, bool)):
+            right = isinstance(value, _PYTHON[name]) and (name == "bool" or not isinstance(value, bool))
+            if right and (not isinstance(value, float) or isfinite(value)):
                 return None
         case LiteralType(values):
             if value in values:
                 return None
         case ListType(element=element):
             if isinstance(value, list | tuple):
-                if isinstance(element, Simple) and set(map(type, value)).issubset(_PYTHON[element.name]):
+                plain = {*_PYTHON[element.name]} - {float} if isinstance(element, Simple) else ()
+                if plain and plain.issuperset(map(type, value)):
                     return None
                 for i, item in enumerate(value):
                     if why := _misfit(element, item, depth + 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import math
 import subprocess
 import sys
 import warnings
@@ -17,7 +18,7 @@ from nbclient import NotebookClient
 from support.gotc import environment
 
 import gotlang
-from gotlang import Options, SimulatedWarning
+from gotlang import Options, SimulatedWarning, UsageError
 from gotlang.models.simulated import SimulatedModel
 
 GUESS = """\
@@ -266,3 +267,12 @@ def test_types_of_the_api_are_known_downstream(folder: Path) -> None:
     ):
         assert any(f"user.py:{line}:" in one and word in one for one in told.splitlines()), (line, told)
     assert "Found 2 errors in 1 file" in told
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_no_number_is_no_input(value: float) -> None:
+    one = gotlang.compile("scheme main(x: float) -> float:\n    Pool() x\n")
+    several = gotlang.compile("scheme main(x: list[float?]) -> list[float?]:\n    Pool() x\n")
+    for program, given in ((one, value), (several, [1.0, value])):
+        with pytest.raises(UsageError, match=r"expected float, found (nan|inf)"):
+            program.run(x=given)

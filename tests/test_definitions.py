@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 
@@ -245,3 +246,56 @@ scheme refine[T](task: str, draft: prompt(str) -> T, rounds: int = 3) -> T:
     source = Source.of("a.got", text)
     module, problems = parse(source)
     assert not problems and format_module(module, source) == text
+
+
+@pytest.mark.parametrize(
+    ("first", "more"),
+    [
+        ("n", "[x{i} for x{i} in [{e}]][0]"),
+        ("n", "sum([x{i} for x{i} in [1] if x{i} > {e}])"),
+        ("true", "(n > 0 if {e} else n < {i})"),
+    ],
+)
+def test_the_time_does_not_double_with_each_level(first: str, more: str) -> None:
+    text = first
+    for i in range(30):
+        text = more.format(i=i, e=text)
+    result = "bool" if first == "true" else "int"
+    assert compile(f"scheme main(n: int) -> {result}:\n    Pool() {text}\n").schemes
+
+
+def test_functions_inside_each_other_have_a_depth_that_every_stage_bears() -> None:
+    def program(count: int) -> str:
+        more = "".join(f"function u{i + 1}(x: int) -> int = u{i}(x + 1) * x\n" for i in range(count))
+        text = f"function u0(x: int) -> int = x * x\n{more}"
+        return f"{text}scheme main(n: int) -> int:\n    Pool() u{count}(n + 1)\n"
+
+    assert run(compile(program(40)), n=0).value > 0
+    for count in (60, 300):
+        with pytest.raises(
+            CompileError, match=r"GOT0745\W+functions inside each other are nested too deeply"
+        ):
+            compile(program(count))
+
+
+def test_many_uses_of_operations_are_checked_in_a_time_that_grows_with_them() -> None:
+    def steps(count: int) -> int:
+        more = "".join(f"operation O{i + 1}() e: int:\n    O{i}() e\n    O{i}() e\n" for i in range(count))
+        text = f"operation O0() e: int:\n    Map() it + e\n{more}"
+        use = f"scheme main(n: int) -> int:\n    Pool() n\n    O{count}() n\n"
+        source = Source.of("main.got", text + use)
+        calls = 0
+
+        def count_calls(frame: object, event: str, argument: object) -> None:
+            nonlocal calls
+            calls += event == "call"
+
+        sys.setprofile(count_calls)
+        try:
+            assert compile_source(source).ok
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    steps(2)
+    assert steps(8) < 7 * steps(6)

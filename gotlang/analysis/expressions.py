@@ -42,6 +42,7 @@ class ExpressionConstants:
         self.worlds = Worlds()
         self.calls = KnownCalls()
         self._told: set[tuple[str, Span]] = set()
+        self._looked: dict[tuple[int, int, bool], tuple[e.Expression, Env, Needs | None]] = {}
         self.tried = False
         """Whether what fails for some values only has another way (`try`)."""
         self.wrong = False
@@ -54,7 +55,9 @@ class ExpressionConstants:
     @cached_property
     def _quiet(self) -> ExpressionConstants:
         """The same without reports."""
-        return ExpressionConstants(self.symbols, Report())
+        found = ExpressionConstants(self.symbols, Report())
+        found._quiet = found
+        return found
 
     def fail(
         self, message: str, span: Span, world: World, needs: Needs, code: str = "GOT0330", at: str = ""
@@ -144,10 +147,8 @@ class ExpressionConstants:
                 return self._binary(node, env)
             case e.Compare(first=first, rest=rest):
                 return self._all([first, *(operand for _, operand in rest)], env)
-            case e.Conditional():
-                return self._conditional(node, env)
-            case e.Index():
-                return self._index(node, env)
+            case e.Conditional() | e.Index() | e.Comprehension():
+                return self._once(node, env)
             case e.Slice():
                 return self._all([part for part in (node.value, node.start, node.stop) if part], env)
             case e.Field(value=value):
@@ -158,9 +159,21 @@ class ExpressionConstants:
                 return self._all(elements, env)
             case e.RecordDisplay(entries=entries) | e.Case(entries=entries):
                 return self._all([value for _, value in entries], env)
-            case e.Comprehension():
-                return self._comprehension(node, env)
         assert_never(node)
+
+    def _once(self, node: e.Conditional | e.Index | e.Comprehension, env: Env) -> Needs | None:
+        """The same for what looks again at its parts: kept, or the time would double with each level."""
+        key = (id(node), id(env), self.wrong or self.tried)
+        if key not in self._looked:
+            match node:
+                case e.Conditional():
+                    needs = self._conditional(node, env)
+                case e.Index():
+                    needs = self._index(node, env)
+                case e.Comprehension():
+                    needs = self._comprehension(node, env)
+            self._looked[key] = (node, env, needs)
+        return self._looked[key][-1]
 
     def _all(self, parts: Iterable[e.Expression], env: Env) -> Needs | None:
         looked = [(part, self.look(part, env)) for part in parts]

@@ -11,7 +11,7 @@ What is put in keeps its own place in the text; the rest has its place in the de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar, cast, final
 
 from msgspec.structs import replace
@@ -28,6 +28,10 @@ from gotlang.syntax.walk import children, mapped, walk
 
 MOST = 10_000
 """Uses of definitions in one program."""
+DEEPEST = 150
+"""Levels of an expression with functions put in, each of which takes two or three."""
+MOST_INSIDE = 50
+"""Functions whose definitions use each other."""
 _KINDS: Mapping[str, tuple[type[n.Declaration], ...]] = {
     "prompt": (n.Prompt,),
     "score": (n.Score, n.Prompt),
@@ -59,12 +63,13 @@ class Inlined(NamedTuple):
 _Part = TypeVar("_Part", bound=e.Node)
 
 
-def inline(modules: tuple[n.Module, ...], report: Report) -> Inlined:
-    """The program with each use of a definition replaced by what that says."""
+def inline(modules: tuple[n.Module, ...], builtin: Container[str], report: Report) -> Inlined:
+    """The program with each use of a definition replaced by what that says. `builtin` are names that no
+    function may have."""
     declared = [d for module in modules for d in module.declarations]
     if not any(isinstance(d, n.Operation | n.Function) or _is_open(d) for d in declared):
         return Inlined(modules, {}, {}, ())
-    return _Inliner(declared, report).modules(modules)
+    return _Inliner(declared, builtin, report).modules(modules)
 
 
 def _is_open(d: n.Declaration) -> bool:
@@ -94,8 +99,9 @@ def _bound(node: e.Node) -> Iterator[str]:
 
 @final
 class _Inliner:
-    def __init__(self, declared: Sequence[n.Declaration], report: Report) -> None:
+    def __init__(self, declared: Sequence[n.Declaration], builtin: Container[str], report: Report) -> None:
         self.report = report
+        self.builtin = builtin
         self.operations = {d.name.text: d for d in declared if isinstance(d, n.Operation)}
         self.functions = {d.name.text: d for d in declared if isinstance(d, n.Function)}
         self.open = {d.name.text: d for d in declared if isinstance(d, n.Scheme) and _is_open(d)}
@@ -106,15 +112,26 @@ class _Inliner:
         self.ascribed: dict[int, list[Ascription]] = {}
         self.shown: dict[str, str] = {}
         self.kept: list[e.Expression] = []
+        self.depths: dict[int, int] = {}
         self.uses = 0
         self.words = {name for d in declared for name in _bound(d)}
         others = n.ImportGot | n.ImportPython | n.Simulate | n.Test
         self.declared = {str(d.name.text) for d in declared if not isinstance(d, others)}
         self.words |= self.declared
+        self.words |= {p.name.text for d in declared for p in getattr(d, "parameters", ())}
         self.strategies = frozenset[tuple[str, int]]().union(*map(strategy_words, declared))
-        for table in (self.operations, self.functions, self.open):
-            for d in table.values():
+        first: dict[str, e.Identifier] = {}
+        defined = {*self.operations, *self.functions}
+        for d in declared:
+            if isinstance(d, n.Operation | n.Function) or _is_open(d):
                 self._definition(d)
+            if isinstance(d, n.ImportGot | n.ImportPython | n.Simulate | n.Test | n.Study):
+                continue
+            before = first.setdefault(d.name.text, d.name)
+            if before is not d.name and d.name.text in defined:
+                labels = (Label(before.span, "first here"),)
+                message = f"duplicate name `{d.name.text}`"
+                report.error("GOT0101", message, d.name.span, "here again", labels=labels)
 
     def modules(self, modules: tuple[n.Module, ...]) -> Inlined:
         """The modules with everything put in."""
@@ -137,6 +154,9 @@ class _Inliner:
         if isinstance(d, n.Operation) and d.name.text in OPERATIONS:
             message = f"operation `{d.name.text}` is built in"
             self.report.error("GOT0746", message, d.name.span, help="choose another name")
+        if isinstance(d, n.Function) and d.name.text in self.builtin:
+            message = f"`{d.name.text}` has a meaning in the language"
+            self.report.error("GOT0102", message, d.name.span, help="choose another name")
         groups = (d.settings, d.operands) if isinstance(d, n.Operation) else (d.parameters,)
         for group in groups:
             seen = set[str]()
@@ -195,9 +215,15 @@ class _Inliner:
         self, node: n.Statement, taken: set[str], inside: tuple[str, ...], labels: dict[str, int]
     ) -> n.Statement:
         step = node.value if isinstance(node, n.Bind) else node
-        if not isinstance(step, n.Step) or step.operation.text not in self.operations:
+        if not isinstance(step, n.Step):
             return node
-        suite = self._operation(step, taken, inside)
+        if (used := step.operation.text) in self.operations:
+            suite = self._operation(step, taken, inside)
+        elif used in OPERATIONS or nearest(used, (*self.operations, *OPERATIONS)) not in self.operations:
+            return node
+        else:
+            self.report.unknown("GOT0106", "operation", used, step.operation.span, self.operations)
+            suite = None
         if suite is None:
             lost = e.Reference(step.span, e.HOLE)
             return replace(node, value=lost) if isinstance(node, n.Bind) else n.Evaluate(step.span, lost)
@@ -274,14 +300,15 @@ class _Inliner:
 
     # ---------------------------------------------------------------- functions and open schemes
 
-    def _calls(self, node: _Part, inside: tuple[str, ...] = ()) -> _Part:
-        """A node with the calls of functions and of open schemes in it put in."""
+    def _calls(self, node: _Part, inside: tuple[str, ...] = (), scope: frozenset[str] = frozenset()) -> _Part:
+        """A node with the calls of functions and of open schemes in it put in. `scope` are names that were
+        made around it."""
 
         def change(part: e.Node) -> e.Node:
             if not isinstance(part, e.Call) or self._is_strategy(part.function.span):
                 return part
             if part.function.text in self.functions:
-                return self._function(part, inside)
+                return self._function(part, inside, scope)
             return self._instance(part) if part.function.text in self.open else part
 
         return mapped(node, change, self._moved)
@@ -291,7 +318,7 @@ class _Inliner:
             self.ascribed.setdefault(id(new), []).extend(self.ascribed[id(old)])
             self.kept.append(cast(e.Expression, new))
 
-    def _function(self, call: e.Call, inside: tuple[str, ...]) -> e.Expression:
+    def _function(self, call: e.Call, inside: tuple[str, ...], scope: frozenset[str]) -> e.Expression:
         name, lost = call.function.text, e.Reference(call.span, e.HOLE)
         d = self.functions[name]
         if name in inside:
@@ -301,6 +328,8 @@ class _Inliner:
         given = self._matched(d.parameters, call.arguments, call.function, d.name)
         if given is None or not self._limit(call.span):
             return lost
+        if len(inside) >= MOST_INSIDE:
+            return self._too_deep(call)
         variables = {variable.text for variable in d.variables}
         for p in d.parameters:
             if not variables.intersection(_words(p.type)):
@@ -319,8 +348,8 @@ class _Inliner:
             if not isinstance(given[p.name.text], e.Constant | e.Reference)
             and (used.count(p.name.text) > 1 or p.name.text in inner)
         ]
-        avoid = {*self.words, *(name for value in given.values() for name in free_names(value))}
-        avoid |= {p.name.text for p in d.parameters} - {*several}
+        avoid = self.words.union(scope, *({*free_names(v), *_bound(v)} for v in given.values()))
+        avoid |= {p.name.text for p in d.parameters}
         other = self._fresh({*_bound(d.value), *several}, avoid)
         values = {p: v for p, v in given.items() if p not in several}
         value = self._put(d.value, values, other, call.span)
@@ -330,11 +359,30 @@ class _Inliner:
             argument = e.ListDisplay(call.span, (given[repeated],))
             once = e.Comprehension(call.span, value, names, argument, None)
             value = e.Index(call.span, once, e.Constant(call.span, 0))
-        value = self._calls(value, (*inside, name))
+        value = self._calls(value, (*inside, name), scope.union(other.values()))
+        if self._depth(value) > DEEPEST:
+            return self._too_deep(call)
         if not variables.intersection(_words(d.result)):
             ascription = Ascription(d.result, f"the result of `{name}`", d.result.span)
             self._note(value, ascription)
         return value
+
+    def _too_deep(self, call: e.Call) -> e.Expression:
+        message = "functions inside each other are nested too deeply"
+        help = "let fewer functions use each other"
+        self.report.error("GOT0745", message, call.function.span, help=help)
+        return e.Reference(call.span, e.HOLE)
+
+    def _depth(self, value: e.Expression) -> int:
+        """The levels of what a function became; what was given to it is such a value, or as written."""
+
+        def depth(node: e.Node) -> int:
+            known = self.depths.get(id(node))
+            return known if known is not None else 1 + max(map(depth, children(node)), default=0)
+
+        self.depths[id(value)] = depth(value)
+        self.kept.append(value)
+        return self.depths[id(value)]
 
     def _instance(self, call: e.Call) -> e.Expression:
         """The call of the scheme that an open one becomes for what it is given."""
@@ -501,7 +549,9 @@ class _Inliner:
             self._note(value, Ascription(parameter.type, what, parameter.span))
 
     def _note(self, value: e.Expression, ascription: Ascription) -> None:
-        self.ascribed.setdefault(id(value), []).append(ascription)
+        noted = self.ascribed.setdefault(id(value), [])
+        if not any(ascription.type is other.type for other in noted):
+            noted.append(ascription)
         self.kept.append(value)
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from gotlang.diagnostics import Diagnostic, Report
+from gotlang.diagnostics import Diagnostic, Report, nearest
 from gotlang.packages import outside
 from gotlang.patterns import lazy_pattern
 from gotlang.span import Fragment, Source, Span
@@ -18,13 +18,19 @@ from gotlang.syntax.build import TreeBuilder
 from gotlang.syntax.parse import parse_expression
 
 _FRONT = lazy_pattern(r"---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
-_SETTING = lazy_pattern(r"^(\w+)[ \t]*:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_SETTING = lazy_pattern(r"(\w+)[ \t]*:[ \t]*(\S.*?)[ \t]*")
+_RULE = lazy_pattern(r"---[ \t]*\n")
+_PARTS = ("system", "instruction", "user", "assistant")
+_OTHER = lazy_pattern(r"^#[ \t]+(\w+)[ \t]*$", re.MULTILINE)
+_LINE = lazy_pattern(r"\S.*")
 _HEADING = lazy_pattern(r"^#[ \t]+(system|instruction|user|assistant)[ \t]*\n", re.MULTILINE | re.IGNORECASE)
 _CALL = lazy_pattern(r"\{\{-?\s*((?:\w+\.)?\w+)\(((?:[^{}\"']|\"[^\"]*\"|'[^']*')*)\)\s*-?\}\}")
 _TAG = lazy_pattern(r"\{[{%].*?[%}]\}", re.DOTALL)
 _QUOTED = lazy_pattern(r"\"[^\"]*\"|'[^']*'")
 MOST = 1_000_000
 """Characters of a text with its partials."""
+MOST_USES = 1_000
+"""Partials in the texts of a prompt."""
 
 
 def with_files(
@@ -61,8 +67,19 @@ def _filled(d: n.Prompt, source: Source, report: Report) -> n.Prompt:
     text = source.text
     children: list[tuple[str, object]] = []
     front = _FRONT.match(text)
-    for found in _SETTING.finditer(front[1]) if front else ():
-        at = front.start(1) if front else 0
+
+    def wrong(message: str, start: int, end: int, help: str | None = None) -> None:
+        report.error("GOT0748", message, Span(source.name, start, end), help=help)
+
+    if front is None and _RULE.match(text):
+        wrong("the settings have no end", 0, 3, "end them with a line `---`")
+    for line in _LINE.finditer(front[1]) if front else ():
+        at = front.start(1) + line.start() if front else 0
+        found = _SETTING.fullmatch(line[0])
+        if found is None:
+            if not line[0].startswith("#"):
+                wrong("this is no setting", at, at + len(line[0]), "write `temperature: 0.5`, one on a line")
+            continue
         key, start = Span(source.name, at + found.start(1), at + found.end(1)), at + found.start(2)
         value = parse_expression(Source(source.name, " " * start + found[2]))
         if isinstance(value, Diagnostic):
@@ -72,6 +89,14 @@ def _filled(d: n.Prompt, source: Source, report: Report) -> n.Prompt:
         children.append(("setting", setting))
     start = front.end() if front else 0
     headings = list(_HEADING.finditer(text, start))
+    for other in _OTHER.finditer(text, start):
+        guess = nearest(other[1].lower(), _PARTS)
+        if guess is not None and other[1].lower() not in _PARTS:
+            wrong(
+                f"no part is called `{other[1]}`", *other.span(1), f"did you mean `# {guess.capitalize()}`?"
+            )
+    if not text[start:].strip():
+        wrong("the file has no text", 0, 0)
     ends = [*(heading.start() for heading in headings), len(text)]
     if not headings or text[start : ends[0]].strip():
         children.append(
@@ -111,6 +136,7 @@ def with_partials(
     """A prompt with the partials in its texts put in. `known` has them by their names in the whole program,
     `name_of` gives that of a name in this file."""
     types = {p.name.text: p.type for p in d.parameters}
+    uses = 0
 
     def changed(text: e.Constant | None) -> e.Constant | None:
         if text is None or "(" not in (value := str(text.value)):
@@ -124,6 +150,10 @@ def with_partials(
             partial = known.get(name_of(found[1]) or "")
             if partial is None:
                 return found[0]
+            nonlocal uses
+            uses += 1
+            if uses > MOST_USES:
+                return ""
             if partial.name.text in inside:
                 help = "put what both need into a partial of its own"
                 report.error("GOT0749", f"partial `{found[1]}` shows itself", span, help=help)
@@ -142,11 +172,17 @@ def with_partials(
             text = _TAG.sub(lambda tag: _replaced(tag[0], given), str(partial.text.value))
             return _put(text, (*inside, partial.name.text), span)
 
+        nonlocal uses
         text = _CALL.sub(one, value)
-        return text if len(text) <= MOST else text[:MOST]
+        if len(text) > MOST:
+            uses = MOST_USES + 1
+        return text[:MOST]
 
     turns = tuple(replace(t, text=changed(t.text)) if isinstance(t.text, e.Constant) else t for t in d.turns)
     texts = {"system": changed(d.system), "instruction": changed(d.instruction), "user": changed(d.user)}
+    if uses > MOST_USES:
+        message = f"prompt `{d.name.text}` shows more than {MOST_USES:,} partials, or {MOST:,} characters"
+        report.error("GOT0749", message, d.name.span, help="let fewer partials show each other")
     return replace(d, turns=turns, **texts)
 
 

@@ -24,7 +24,7 @@ _SCHEME = "write `scheme name(x: int) -> int:`"
 _PYTHON = {
     "class": "types are written `type State = {path: list[str]}`",
     "def": f"{_SCHEME}, or import a function from Python",
-    **dict.fromkeys(("func", "fn", "function"), _SCHEME),
+    **dict.fromkeys(("func", "fn", "function"), "write `function name(x: int) -> int = x + 1`"),
     "for": "write `foreach x in xs:`",
     "while": "write `repeat n until condition:`",
     "switch": "write `match value:`",
