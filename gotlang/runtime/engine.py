@@ -252,17 +252,17 @@ class Engine:
             try:
                 if self.context.beyond:
                     self._look_at_scores(following)
-                result = await self._awaited(following, way.run(following.step, following.pool, running))
+                work = way.run(following.step, following.pool, running)
+                trial = following.frame.trial
+                result = await (work if trial is None else self._cancellably(following, work))
             except Exception as error:
                 result = error
             self._end(following, result, running.hops, running.seconds)
             queue.running -= 1
             following = self._advance(queue if left else None)
 
-    async def _awaited(self, operation: Operation, work: Awaitable[Thoughts]) -> Thoughts:
+    async def _cancellably(self, operation: Operation, work: Awaitable[Thoughts]) -> Thoughts:
         """What an operation gives that waits; one that is given up meanwhile fails at once."""
-        if operation.frame.trial is None:
-            return await work
         task = self._cancellable[operation] = asyncio.ensure_future(work)
         try:
             return await task

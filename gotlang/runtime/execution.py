@@ -41,7 +41,7 @@ from gotlang.runtime.sampler.events import MissingSample, Sample
 from gotlang.runtime.sampler.ledger import Round, latency
 from gotlang.runtime.spaces import Space, at_line, first_number, inside
 from gotlang.syntax import expressions as e
-from gotlang.thought import Thought, Thoughts, named_thoughts
+from gotlang.thought import Thought, Thoughts
 from gotlang.types import DYNAMIC, FLOAT, fits
 
 T = TypeVar("T")
@@ -134,8 +134,9 @@ class Execution:
     def count(
         self, expression: e.Expression, thoughts: Sequence[Thought], setting: str, least: int = 0
     ) -> int:
-        names = self.frame if isinstance(expression, e.Constant) else whole(self.frame, thoughts)
-        return count(self.context.evaluate(expression, names), setting, least)
+        if isinstance(expression, e.Constant):
+            return count(expression.value, setting, least)
+        return count(self.context.evaluate(expression, whole(self.frame, thoughts)), setting, least)
 
     def local_score(self, name: str, arguments: ir.Arguments, names: Mapping[str, Any]) -> float:
         evaluate = self.context.evaluate
@@ -329,10 +330,11 @@ class Execution:
             told, enough = ending(declared.stop_when, known, evaluate)
             request = structs.replace(request, settings=structs.replace(request.settings, stop_when=told))
         key = request.key()
-        edits = dict(context.settings.edits)
-        while edits and (texts := edits.pop((path_text(self.operation), key), None)) is not None:
-            request = structs.replace(request, messages=_edited(request.messages, texts))
-            key = request.key()
+        if context.settings.edits:
+            edits = dict(context.settings.edits)
+            while (texts := edits.pop((path_text(self.operation), key), None)) is not None:
+                request = structs.replace(request, messages=_edited(request.messages, texts))
+                key = request.key()
         first = 0 if request.settings.temperature == 0 else self._first(key, turn, shared)
         parents = self._parents(arguments, names, pool)
         called = PromptCall(self, declared, model, request, key, first, parents, names, expected, talk=talk)
@@ -369,6 +371,11 @@ class Execution:
         samples = sum([len(numbers) for _, numbers in wanted])
         sampler.check(samples)
         sampler.asked += samples
+        if len(wanted) == 1 and samples:
+            found, seconds = await wanted[0][0].sample(wanted[0][1], batched)
+            self.hops += 1
+            self.seconds += seconds
+            return [found]
         work = [call.sample(numbers, batched) for call, numbers in wanted if numbers]
         results = await in_parallel(work)
         self.hops += 1
@@ -391,7 +398,14 @@ class Execution:
             return pool
         given = list(pool)
         for name in used:
-            given += real(named_thoughts(names, name))
+            try:
+                bound = names[name]
+            except KeyError:
+                continue
+            if isinstance(bound, Thought):
+                given += () if bound.empty else (bound,)
+            elif isinstance(bound, Thoughts):
+                given += real(bound)
         if len(given) < 2:
             return tuple(given)
         parents: dict[tuple[int, int], Thought] = {}

@@ -126,6 +126,14 @@ class Budget:
         finally:
             self.max_usd, self.max_calls, self._limit = before
 
+    def unlimited(self, calls: int) -> Reservation | None:
+        """A reservation where there is no limit; None where there is one to `reserve` within."""
+        if self.max_calls is not None or self._limit is not None or self._over:
+            return None
+        self._under_way += 1
+        self._reserved_calls += calls
+        return Reservation(calls, NOTHING)
+
     async def _may_return(self) -> bool:
         """Whether requests under way may give something back."""
         return self._under_way > 0
@@ -246,7 +254,7 @@ class Allowance(Struct):
         if budget.max_usd is not None:
             budget.check(model)
         price = model.price
-        reservation = await budget.reserve(request, calls, price)
+        reservation = budget.unlimited(calls) or await budget.reserve(request, calls, price)
         return cls(reservation.calls, budget, request, price, reservation)
 
     async def sending(self, sample: str = "") -> None:

@@ -142,6 +142,12 @@ class _Pending(Struct, eq=False):
     sources: dict[int, SampleSource] = {}
     waiting: dict[int, list[asyncio.Future[Found]]] | None = None
 
+    @property
+    def alone(self) -> bool:
+        """Whether no other process is told of it: nobody claims what a simulated model is asked, so a stored
+        answer need not be this request's."""
+        return self.model.simulated or self.spare
+
     def give(self, number: int, found: Found) -> None:
         """A sample is there, or it will not come."""
         self.found[number] = found
@@ -173,6 +179,42 @@ class _Pending(Struct, eq=False):
         waiter: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         self.waiting.setdefault(number, []).append(waiter)
         return await waiter
+
+
+@final
+class _Sending(Struct, eq=False):
+    """One request with its retries: its permit. `limit` is when it has to be there, `claimed` whether nobody
+    else sends it."""
+
+    sampler: Sampler
+    pending: _Pending
+    numbers: list[int]
+    allowance: Allowance
+    limit: asyncio.Timeout | None = None
+    claimed: bool = False
+
+    async def send(self) -> None:
+        """Before it goes out. Raises AlreadyCached if somebody else sends it, or has, and BudgetExceeded."""
+        pending, numbers, sampler = self.pending, self.numbers, self.sampler
+        shared = sampler.shared(pending)
+        if self.claimed:
+            needed = shared is None or not await shared.soon(partial(shared.lost, pending.key, numbers))
+        else:
+            self.claimed = shared is None or await sampler.claim(shared, pending, numbers)
+            # Another process may have got them between the last look and this claim.
+            needed = self.claimed and (
+                pending.model.simulated or not await sampler.look_again(pending, numbers)
+            )
+        if not needed:
+            raise AlreadyCached
+        if not self.allowance.requests and self.limit is not None and pending.timeout_s is not None:
+            self.limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
+        await self.allowance.sending("" if pending.alone else sample_name(pending.key, numbers[0]))
+
+    def waiting(self, reason: str, number: int, most: int, seconds: float) -> None:
+        """A retry follows after a wait."""
+        if self.sampler.observe is not None:
+            self.sampler.observe(Retrying(self.pending.model.name, reason, number, most, seconds))
 
 
 @final
@@ -347,12 +389,13 @@ class Sampler:
         while len(found) < len(numbers):
             missing = [number for number in numbers if number not in found] if found else numbers
             chunks = _chunks(missing, max(1, pending.model.batch) if batched else 1)
+            ask = self._ask if pending.hedge is None else self._hedged
             if len(chunks) == 1:
-                await self._hedged(pending, chunks[0])
+                await ask(pending, chunks[0])
             else:
                 async with asyncio.TaskGroup() as group:
                     for chunk in chunks:
-                        group.create_task(self._hedged(pending, chunk))
+                        group.create_task(ask(pending, chunk))
         if self.store is None:
             return NONE_STORED
         return frozenset(number for number, source in pending.sources.items() if source == "persistent")
@@ -399,8 +442,7 @@ class Sampler:
     async def _ask(self, pending: _Pending, numbers: list[int]) -> None:
         """Send one request for these samples, unless another process does; those that it brings nothing for
         stay missing, to be asked again."""
-        model, queue = pending.model, self.queue
-        shared = None if model.simulated or pending.spare else self.coordination
+        model, queue, shared = pending.model, self.queue, self.shared(pending)
         if not queue.try_acquire(model.name):
             await queue.acquire(model.name, partial(self._urgency, pending.operation), self.idle)
         try:
@@ -419,11 +461,15 @@ class Sampler:
                 wait = min(LOOK_S, 1.5 * wait)
         finally:
             self.idle(-1)
-        await self._look_again(pending, numbers)
+        await self.look_again(pending, numbers)
         return None
 
     def _urgency(self, operation: Operation | None) -> Any:
         return (self.urgency(operation), operation.sequence) if operation is not None else ()
+
+    def shared(self, pending: _Pending) -> Coordination | None:
+        """Where processes tell each other of such a request; None for one that is only this run's."""
+        return None if pending.alone else self.coordination
 
     async def _elsewhere(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
         """Whether another process, or another run of this one, requests any of these samples."""
@@ -431,7 +477,7 @@ class Sampler:
             return await shared.soon(partial(shared.claimed, pending.key, numbers))
         return False
 
-    async def _claim(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
+    async def claim(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
         """Whether nobody else requests these samples. Raises CacheError if that cannot be known, and the run
         is to stop then."""
 
@@ -454,7 +500,7 @@ class Sampler:
             self.on_loss(error.message)
         pending.give_up(numbers, error.in_words(), cut_off=self.on_loss is not None)
 
-    async def _look_again(self, pending: _Pending, numbers: list[int]) -> bool:
+    async def look_again(self, pending: _Pending, numbers: list[int]) -> bool:
         """Take what another process has stored of these samples meanwhile; whether there is any."""
         with suppress(CacheError):
             return self.store is not None and await self._look_up(self.store, pending, numbers)
@@ -474,63 +520,27 @@ class Sampler:
         if self.stopping is not None:
             allowance.end()
             return pending.give_up(numbers, self.stopping, cut_off=True)
-        alone = pending.model.simulated or pending.spare
-        shared, key = None if alone else self.coordination, pending.key
-        claimed = False
-
-        async def claim() -> None:
-            nonlocal claimed
-            if claimed:
-                needed = shared is None or not await shared.soon(partial(shared.lost, key, numbers))
-            elif claimed := shared is None or await self._claim(shared, pending, numbers):
-                # Another process may have got them between the last look and this claim.
-                needed = pending.model.simulated or not await self._look_again(pending, numbers)
-            else:
-                needed = False
-            if not needed:
-                raise AlreadyCached
-
+        sending = _Sending(self, pending, numbers, allowance)
         try:
             try:
-                await self._send(pending, numbers, allowance, claim)
+                await self._send(sending)
             finally:
                 allowance.end()
                 self.ledger.spent.pay(allowance, pending.model.price)
         finally:
-            if claimed and shared is not None:
-                shared.release(key, numbers)
+            if sending.claimed and (shared := self.shared(pending)) is not None:
+                shared.release(pending.key, numbers)
                 shared.flush_soon()
         return None
 
-    async def _send(
-        self,
-        pending: _Pending,
-        numbers: list[int],
-        allowance: Allowance,
-        claim: Callable[[], Awaitable[None]],
-    ) -> None:
-        """Send it, after `claim`, which raises AlreadyCached if somebody else does, and keep what it
-        brings."""
-        model, spent = pending.model, self.ledger.spent
-
-        def waiting(reason: str, number: int, most: int, seconds: float) -> None:
-            if self.observe is not None:
-                self.observe(Retrying(model.name, reason, number, most, seconds))
-
-        limit = None if pending.timeout_s is None else asyncio.timeout(None)
-        late = False
-
-        async def send() -> None:
-            await claim()
-            if not allowance.requests and limit is not None and pending.timeout_s is not None:
-                limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
-            # Nobody claims what a simulated model is asked, so a stored answer need not be this request's.
-            alone = model.simulated or pending.spare
-            await allowance.sending("" if alone else sample_name(pending.key, numbers[0]))
-
+    async def _send(self, sending: _Sending) -> None:
+        """Send a request, unless somebody else does, and keep what it brings."""
+        pending, numbers, allowance = sending.pending, sending.numbers, sending.allowance
+        model, spent, late = pending.model, self.ledger.spent, False
+        limit = sending.limit = None if pending.timeout_s is None else asyncio.timeout(None)
         try:
             listen = self._listener(pending, numbers)
-            permit = Permit(send, allowance.failed, allowance.again, waiting, listen)
+            permit = Permit(sending.send, allowance.failed, allowance.again, sending.waiting, listen)
             asked = model.ask(pending.request, allowance.calls, numbers[0], permit)
             reply = await (asked if limit is None else _within(limit, asked))
             if late := pending.timeout_s is not None and reply.latency_s > pending.timeout_s:

@@ -119,6 +119,10 @@ class SharedBudget(Budget):
         """What all processes together have spent on each role."""
         return {role: _spent(*amounts) for role, amounts in self.coordination.roles(self.name).items()}
 
+    def unlimited(self, calls: int) -> None:
+        """It is reserved where all processes see it."""
+        return
+
     async def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
         reservation = await self._reserve(request, calls, price)
         if reservation is None and not await self._may_return():
