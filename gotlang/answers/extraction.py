@@ -37,9 +37,13 @@ from gotlang.types import (
     recursive,
 )
 
+_DIGITS = re.compile(r"[1-9][0-9]{0,17}|0")
+
 
 def one(text: str, type_: Type) -> Any:
     """The value of `type_` in a response. Raises ReadError."""
+    if type_ is INT and _DIGITS.fullmatch(text):  # as most responses are
+        return int(text)
     if isinstance(type_, OptionalType):
         return None if is_none(text) or any(map(is_none, _json(text))) else one(text, type_.inner)
     if type_ == STR:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from json.encoder import encode_basestring as _quoted
+from operator import is_
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
@@ -192,7 +193,12 @@ class Request(Struct, frozen=True, eq=False, gc=False):
 
     def key(self) -> str:
         """The key of this request in every cache: SHA-256 of its identity, in 64 hexadecimal digits."""
-        before, after = _around(self.model, self.sample, self.endpoint, self.tools, *astuple(self.settings))
+        global _latest
+        around = self.model, self.sample, self.endpoint, self.tools, self.settings
+        latest, before, after = _latest
+        if not all(map(is_, around, latest)):  # the settings of most requests are one object
+            before, after = _around(*around[:4], *astuple(self.settings))
+            _latest = around, before, after
         messages = ",".join(
             [
                 f"[{_quoted(m.role)},{_quoted(m.content)}]"
@@ -207,6 +213,8 @@ class Request(Struct, frozen=True, eq=False, gc=False):
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 _MESSAGES = '"messages":['
+_latest: tuple[tuple[object, ...], str, str] = (None,) * 5, "", ""
+"""What was around the messages of the latest request that had a key."""
 
 
 @lru_cache(maxsize=256, typed=True)  # 1 and 1.0 are two settings

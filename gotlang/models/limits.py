@@ -468,7 +468,7 @@ class FairSemaphore:
 
     def try_acquire(self) -> bool:
         """Take a slot if one is free; return whether it was."""
-        if not self.free:
+        if self.limit is not None and self._taken >= self.limit:
             return False
         self._taken += 1
         return True

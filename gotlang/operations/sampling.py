@@ -183,7 +183,8 @@ async def sample(
 ) -> Thoughts:
     """k samples for each thought, or for all `together`; thoughts that stay `beside` them are before them."""
     k = running.count(step.k, thoughts, "k", 0 if beside else 1)
-    running.check_samples(k * (1 if together else len(thoughts)))
+    if (most := k * (1 if together else len(thoughts))) > 1:
+        running.check_samples(most)
 
     def make(of: Thought | Thoughts) -> PromptCall:
         return running.call(step.prompt, step.arguments, step.settings, of)

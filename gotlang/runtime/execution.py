@@ -287,7 +287,7 @@ class Execution:
     ) -> PromptCall:
         """A `talk` is what was said since the prompt."""
         if isinstance(thoughts, Thought):
-            names, pool = self.each(thoughts), real((thoughts,))
+            names, pool = self.each(thoughts), () if thoughts.empty else (thoughts,)
         else:
             names, pool = whole(self.frame, thoughts), real(thoughts)
         context = self.context
@@ -368,10 +368,8 @@ class Execution:
         self, wanted: Sequence[tuple[PromptCall, Sequence[int]]], *, batched: bool = False
     ) -> list[list[Sample]]:
         sampler = self.context.sampler
-        samples = sum([len(numbers) for _, numbers in wanted])
-        sampler.check(samples)
-        sampler.asked += samples
-        if len(wanted) == 1 and samples:
+        sampler.ask(sum([len(numbers) for _, numbers in wanted]))
+        if len(wanted) == 1 and wanted[0][1]:
             found, seconds = await wanted[0][0].sample(wanted[0][1], batched)
             self.hops += 1
             self.seconds += seconds
@@ -486,15 +484,11 @@ class PromptCall(Struct, eq=False):
         )
         if request.settings.temperature == 0:
             absolute = [0] * len(absolute)
-        found, waited = [], 0.0
-        for sample in samples:
-            if isinstance(sample, MissingSample):
-                waited = max(waited, sample.seconds)
-            else:
-                found.append(sample[0])
-        if not found:
-            return samples, waited
+        found, waited = [sample[0] for sample in samples if not isinstance(sample, MissingSample)], 0.0
         if len(found) < len(samples):
+            waited = max([sample.seconds for sample in samples if isinstance(sample, MissingSample)])
+            if not found:
+                return samples, waited
             pairs = zip(absolute, samples, strict=True)
             absolute = [n for n, sample in pairs if not isinstance(sample, MissingSample)]
         hops, start = critical_path(operation)
@@ -531,7 +525,8 @@ class PromptCall(Struct, eq=False):
         try:
             if self.talk is not None and (called := self.talk.called(completion)) is not None:
                 return [called]
-            self._check_form(completion.text)
+            if self.request.settings.regex is not None:
+                self._check_form(completion.text)
             values = self._read(text)
             if completion.finish_reason == "length" and not self._certain(text):
                 raise ReadError("its end is unknown")

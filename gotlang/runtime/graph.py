@@ -527,6 +527,9 @@ def largest_volume(thoughts: Iterable[Thought]) -> int:
     most = 0
     known: set[tuple[tuple[int, int], ...]] = set()
     for thought in thoughts:
+        if len(thought.parents) == 1 and not thought.parents[0].parents:
+            most = most or 1
+            continue
         parents = tuple([parent.identity for parent in thought.parents])
         if parents not in known:
             found = volume(thought)

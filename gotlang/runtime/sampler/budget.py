@@ -172,7 +172,8 @@ class Budget:
         """Give back a reservation; count what is known to have been billed, and what may have been besides.
         Both are nothing for a request that was free or not sent."""
         self.charged += charged
-        self.uncertain += uncertain
+        if uncertain is not NO_AMOUNT:
+            self.uncertain += uncertain
         self._under_way -= 1
         if reservation.usd is not NOTHING:
             self._reserved_usd -= reservation.usd
@@ -314,9 +315,11 @@ class Allowance(Struct):
         reservation, self._reservation = self._reservation, None
         if reservation is not None:
             self.charged += charged
-            self.uncertain += uncertain
+            if uncertain is not NO_AMOUNT:
+                self.uncertain += uncertain
             self._budget.settle(reservation, charged, uncertain)
-            self._budget.compare(self._request, reservation, charged + uncertain)
+            if self._budget.max_calls is not None or self._budget.max_usd is not None:
+                self._budget.compare(self._request, reservation, charged + uncertain)
 
 
 def worst_case(request: Request, calls: int, price: Price | None) -> Fraction:

@@ -60,7 +60,7 @@ class RequestQueue:
     def try_acquire(self, model: str) -> bool:
         """Take a slot for one request if one is free; return whether it was."""
         own = self._models.get(model)
-        if not self._total.free or (own is not None and not own.try_acquire()):
+        if own is not None and (not self._total.free or not own.try_acquire()):
             return False
         return self._total.try_acquire()
 

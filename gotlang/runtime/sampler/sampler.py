@@ -271,6 +271,11 @@ class Sampler:
         if self.asked + samples > MAX_SAMPLES:
             raise LimitExceeded(f"this run needs more than {MAX_SAMPLES:,} model calls")
 
+    def ask(self, samples: int) -> None:
+        """Count samples that are asked for now. Raises EvaluationError if a run may not ask for so many."""
+        self.check(samples)
+        self.asked += samples
+
     async def sample(
         self,
         model: Model,
@@ -315,9 +320,14 @@ class Sampler:
                         del pending.found[number], process[key, number]
                 for number, found in pending.found.items():
                     process[key, number] = found
+        samples: list[Sample] = []
         if len(mine) < len(numbers):
             self.ledger.shared = True
-        samples: list[Sample] = []
+        else:
+            found, sources, names = pending.found, pending.sources, []
+            for number in mine:
+                there = found[number]
+                samples.append(there if isinstance(there, MissingSample) else (there, sources[number]))
         for name in names:
             there, number = process[name], name[1]
             if isinstance(there, _Pending):
@@ -388,7 +398,8 @@ class Sampler:
         numbers, found = pending.numbers, pending.found
         while len(found) < len(numbers):
             missing = [number for number in numbers if number not in found] if found else numbers
-            chunks = _chunks(missing, max(1, pending.model.batch) if batched else 1)
+            several = batched and len(missing) > 1
+            chunks = _chunks(missing, max(1, pending.model.batch) if several else 1)
             ask = self._ask if pending.hedge is None else self._hedged
             if len(chunks) == 1:
                 await ask(pending, chunks[0])
@@ -469,7 +480,7 @@ class Sampler:
 
     def shared(self, pending: _Pending) -> Coordination | None:
         """Where processes tell each other of such a request; None for one that is only this run's."""
-        return None if pending.alone else self.coordination
+        return None if self.coordination is None or pending.alone else self.coordination
 
     async def _elsewhere(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
         """Whether another process, or another run of this one, requests any of these samples."""
