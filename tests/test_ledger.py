@@ -91,7 +91,7 @@ def waited(result: Result, *, stored: bool) -> dict[int, float]:
     for asked in result.outcome.ledger.rounds:
         for number, answer in zip(asked.numbers, asked.samples, strict=True):
             if stored or number not in asked.persistent:
-                place = (asked.operation.sequence, asked.turn)
+                place = (asked.operation, asked.turn)
                 rounds[place] = max(rounds.get(place, 0.0), answer.latency_s)
     waits: dict[int, float] = {}
     for (operation, _), seconds in rounds.items():
@@ -167,7 +167,7 @@ def test_sums_are_those_of_the_operations_and_no_path_is_longer(
         assert any(math.isclose(outcome.times[2], path, abs_tol=1e-9) for path in paths)
     assert outcome.times[0] >= outcome.times[1] >= outcome.times[2] >= 0.0
     if not share:
-        turns = {(r.operation.sequence, r.turn) for r in ledger.rounds}
+        turns = {(r.operation, r.turn) for r in ledger.rounds}
         hops: dict[int, float] = {}
         for operation, _ in turns:
             hops[operation] = hops.get(operation, 0) + 1

@@ -496,7 +496,7 @@ class PromptCall(Struct, eq=False):
         self.batched = min(batch, len(numbers))
         sampler.ledger.rounds.append(
             Round(
-                operation,
+                operation.sequence,
                 running.hops,
                 start + running.seconds,
                 hops,

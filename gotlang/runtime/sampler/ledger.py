@@ -75,15 +75,16 @@ class Account:
 
 
 @final
-class Round(Struct, frozen=True):
+class Round(Struct, frozen=True, gc=False):
     """Samples of one request that an operation asked for at the same time.
 
+    `operation` is its place in the graph: a reference to it would make garbage collection look at each round.
     `start_s` and `hops` say when it could ask at the earliest, `turn` numbers the rounds of an operation.
     `batch` is how many samples one request may hold: cached ones count as they would have been requested.
     `persistent` are the numbers of the samples that were in the persistent cache.
     """
 
-    operation: Operation
+    operation: int
     turn: int
     start_s: float
     hops: int
@@ -119,7 +120,8 @@ class Ledger:
         """Compute the accounts, and the times along the critical path to `result`."""
         total = result.seconds
         if self.shared or any(asked.persistent for asked in self.rounds):
-            process, persistent = (_critical_path_s(graph, result, w) for w in self._count_apart())
+            apart = self._count_apart(graph.operations)
+            process, persistent = (_critical_path_s(graph, result, waits) for waits in apart)
             self.times = (total, process, persistent)
             return
         # No sample was there before it was asked for, so all three accounts are the same.
@@ -129,7 +131,7 @@ class Ledger:
         self.accounts = (whole, replace(whole), replace(whole))
         self.times = (total, total, total)
 
-    def _count_apart(self) -> tuple[_Waits, _Waits]:
+    def _count_apart(self, operations: Sequence[Operation]) -> tuple[_Waits, _Waits]:
         """Compute each account; how long operations waited with the process cache, and with the persistent
         one."""
         # The operation that counts as the first to ask need not be the one that looked into the cache.
@@ -139,7 +141,9 @@ class Ledger:
         rounds: Iterable[Round] = self.rounds
         if self.shared:
             # The one that could ask first, asks; an operation comes after those it depends on.
-            rounds = sorted(rounds, key=lambda r: (r.start_s, r.hops, path_key(r.operation), r.turn, r.key))
+            rounds = sorted(
+                rounds, key=lambda r: (r.start_s, r.hops, path_key(operations[r.operation]), r.turn, r.key)
+            )
         for asked in rounds:
             self._count(0, asked, asked.samples)
             pairs = zip(asked.numbers, asked.samples, strict=True)
@@ -149,7 +153,7 @@ class Ledger:
             missing = [sample for number, sample in fresh.items() if (asked.key, number) not in stored]
             for account, samples in ((1, list(fresh.values())), (2, missing)):
                 seconds = self._count(account, asked, samples)
-                turns = waits[account - 1].setdefault(asked.operation, {})
+                turns = waits[account - 1].setdefault(operations[asked.operation], {})
                 turns[asked.turn] = max(turns.get(asked.turn, 0.0), seconds)
         return waits
 
