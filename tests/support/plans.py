@@ -60,7 +60,9 @@ class Failing(Delayed):
             self.told.append("returned no completion")
             return replace(reply, completions=())
         if kind == "fewer":
-            return replace(reply, completions=reply.completions[:1], usage=Usage(reply.usage.input_tokens, 1))
+            one = reply.completions[0]
+            usage = Usage(reply.usage.input_tokens, one.output_tokens)
+            return replace(reply, completions=(one,), usage=usage)
         text = {"rubbish": "I would rather not say.", "blank": "", "cut off": "[3, ", "nan": "NaN"}[kind]
         changed = replace(reply.completions[0], text=text)
         return replace(reply, completions=(changed, *reply.completions[1:]))
