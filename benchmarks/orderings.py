@@ -383,7 +383,7 @@ def program(name: str) -> Program:
 
 
 _EVALUATED: dict[str, dict[str, Evaluation]] = {}
-"""What has been run, for tasks that differ in what they measure only."""
+"""What was run last, for tasks one after another that differ in what they measure only."""
 
 
 def evaluated(task: Task, numbers: range) -> dict[str, Evaluation]:
@@ -403,6 +403,7 @@ def evaluated(task: Task, numbers: range) -> dict[str, Evaluation]:
                 found[scheme.name] = await evaluate(session, chosen, scheme=scheme.name)
             return found
 
+    _EVALUATED.clear()
     _EVALUATED[key] = run_to_end(go(), virtual=True)
     return _EVALUATED[key]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import cache
 from statistics import fmean
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -99,9 +101,9 @@ def test_every_scheme_of_programs_has_a_row_or_is_called_by_one_that_has() -> No
     } == set()
 
 
-@pytest.mark.parametrize(("name", "scheme"), SCHEMES)
-@pytest.mark.parametrize("way", range(3))
-def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, way: int) -> None:
+@cache
+def estimated(name: str, scheme: str) -> tuple[dict[str, Any], Estimate]:
+    """Made-up inputs of a scheme, and what it is said to cost with them."""
     program = program_of(name)
     ir = program.ir(0)
     made_up = random.Random(f"{name}/{scheme}")
@@ -109,9 +111,15 @@ def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, wa
     if "depth" in found:
         found["depth"] %= 3  # for the sake of time
     options = Options(model=any_model(ir))
-    estimate = program.explain(found, scheme=scheme, options=options, simulate=False)
+    return found, program.explain(found, scheme=scheme, options=options, simulate=False)
+
+
+@pytest.mark.parametrize(("name", "scheme"), SCHEMES)
+@pytest.mark.parametrize("way", range(3))
+def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, way: int) -> None:
+    program, (found, estimate) = program_of(name), estimated(name, scheme)
     (level, prefer), costs = ways(estimate)[way]
-    options = replace(options, level=level, prefer=prefer)
+    options = Options(model=any_model(program.ir(0)), level=level, prefer=prefer)
     try:
         outcome = program.run(found, scheme=scheme, options=options).outcome
     except RunError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 import shutil
@@ -124,11 +123,12 @@ def places(data: Any) -> list[tuple[Any, Any]]:
 @pytest.mark.parametrize("name", ["sort128", "react", "game24", "egot"])
 def test_no_mutilated_document_does_anything_but_say_so(name: str) -> None:
     whole, chance = document(name), random.Random(name)
+    text, others = json.dumps(whole), [container[key] for container, key in places(whole["program"])]
     refusals = 0
     for _ in range(times(60)):
-        data = copy.deepcopy(whole)
+        data = json.loads(text)
         container, key = chance.choice(places(data["program"]))
-        _, other = chance.choice([(c[k], c[k]) for c, k in places(data["program"])])
+        other = chance.choice(others)
         container[key] = chance.choice([None, -1, 1e300, "x", "%1", [], {}, True, {"is": "Pool"}, other])
         try:
             program, sources, level = from_document(json.dumps(data), "x.ir.json")

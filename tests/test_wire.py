@@ -213,6 +213,20 @@ def test_a_model_outlives_its_event_loop(caplog: pytest.LogCaptureFixture) -> No
     assert caplog.text == ""
 
 
+def test_connections_that_nobody_closed_end_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever the collector ends first: here the connections, which are older to it than the model."""
+    with OpenAIServer() as server:
+        model = openai_model(base_url=server.url)
+        vars(model)["itself"] = model
+        gc.freeze()
+        assert asyncio.run(model.ask(a_request(), 1)).completions
+        gc.collect()
+        gc.unfreeze()
+        del model
+        gc.collect()
+    assert caplog.text == ""
+
+
 @pytest.mark.parametrize("header", ["X-Who: a\x01b", "X Who: me", "X-Who: a\rX-Other: b"])
 def test_a_header_that_is_none_is_told(header: str, monkeypatch: pytest.MonkeyPatch, kind: Kind) -> None:
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", header)

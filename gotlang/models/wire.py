@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
+from weakref import finalize
 
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import NoResponse, Response
@@ -62,6 +63,14 @@ class RefusedBody(Exception):
     """A response's body that is not read: too large, or compressed although nobody asked for that."""
 
 
+def _close_at_once(session: ClientSession) -> None:
+    """Close connections of an event loop that has ended, or that nobody closed."""
+    closing = session.close()
+    with suppress(StopIteration, RuntimeError):
+        closing.send(None)
+    closing.close()
+
+
 class HttpWire:
     """Requests to one path below an endpoint. `timeout_s` bounds a whole request, however slowly its response
     trickles in. Keys and prompts go where the user said: redirects are not followed, cookies not kept."""
@@ -81,6 +90,7 @@ class HttpWire:
         self._headers = {**_HEADERS, **headers}
         self._timeout_s = timeout_s
         self._session: ClientSession | None = None
+        self._abandon: Callable[[], object] = lambda: None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._proxy: str | None = None
 
@@ -142,18 +152,6 @@ class HttpWire:
         if session is not None:
             await session.close()
 
-    def __del__(self) -> None:
-        self._abandon()
-
-    def _abandon(self) -> None:
-        """Close connections of an event loop that has ended, or that nobody closed."""
-        if (session := self._session) is not None:
-            self._session = None
-            closing = session.close()
-            with suppress(StopIteration, RuntimeError):
-                closing.send(None)
-            closing.close()
-
     def _connected(self) -> ClientSession:
         if self._session is not None and self._loop is asyncio.get_running_loop():
             return self._session
@@ -170,6 +168,8 @@ class HttpWire:
             max_line_size=_MAX_HEADER,
             max_field_size=_MAX_HEADER,
         )
+        # Unlike `__del__`, before the collector ends parts of the session in an order of its own.
+        self._abandon = finalize(self, _close_at_once, self._session)
         return self._session
 
     def _connector(self) -> BaseConnector:
