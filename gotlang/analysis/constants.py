@@ -308,7 +308,8 @@ class _Constants:
         self._rounds(node, pool, here)
         inside = env.inside()
         if node.counter is not None:
-            rounds = e.Call(node.count.span, e.Identifier(node.count.span, "range"), (_argument(node.count),))
+            at = node.count.span
+            rounds = e.Call(at, e.Identifier(at, "range"), (e.Argument(at, None, node.count),))
             counter = self.expressions.known(node.counter.text, rounds, here, each=True)
             sure = isinstance(counter, Known) and node.until is None
             inside.names[node.counter.text] = counter if sure else _first(node.counter)
@@ -473,10 +474,6 @@ class _Constants:
             return replace(found[0], most=bound)
         listed = e.ListDisplay(node.span, node.operands)
         return _Pool(bound, self.expressions.known("it", listed, env, each=True))
-
-
-def _argument(value: e.Expression) -> e.Argument:
-    return e.Argument(value.span, None, value)
 
 
 def _first(name: e.Identifier) -> Known:

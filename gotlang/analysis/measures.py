@@ -36,16 +36,13 @@ def check_measures(checked: Checked, report: Report) -> None:
             call
             for other, callee in schemes.items()
             if other != name and _reaches(callee, name, schemes)
-            for call in _calls(node, other)
+            for call in walk(node)
+            if isinstance(call, e.Call) and call.function.text == other
         ]
         for call in others:
             message = f"`{call.function.text}` calls `{name}` again, and the depth of that is not followed"
             report.error("GOT0766", message, call.span, help="let the scheme call itself")
         _Descent(name, measure.name, checked.arguments, report).visit(node.body, None)
-
-
-def _calls(node: e.Node, name: str) -> list[e.Call]:
-    return [part for part in walk(node) if isinstance(part, e.Call) and part.function.text == name]
 
 
 def _reaches(start: n.Scheme, name: str, schemes: Mapping[str, n.Scheme]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gotlang.report.picture import Picture, PictureNode, sorted_by_dependency
@@ -29,7 +30,7 @@ def timeline(lines: Sequence[Line], nodes: Sequence[PictureNode], title: str) ->
         at = waited[at]
     return Picture(
         title,
-        tuple(PictureNode(**{**_plain(node), "group": None}) for node in shown),
+        tuple(replace(node, group=None) for node in shown),
         edges=edges,
         view="time line",
         details={node.id: (began[node.id], ended.get(node.id)) for node in shown},
@@ -37,16 +38,15 @@ def timeline(lines: Sequence[Line], nodes: Sequence[PictureNode], title: str) ->
     )
 
 
-def _plain(node: PictureNode) -> dict[str, Any]:
-    return {name: getattr(node, name) for name in PictureNode.__dataclass_fields__}
-
-
 def _waited_for(
     lines: Sequence[Line], began: Mapping[int, float], ended: Mapping[int, float]
 ) -> dict[int, int | None]:
     """For each operation that of the operations before it, in `began`, which ended last: until then it could
     not begin."""
-    before = {line["operation"]: [*line["inputs"], *_origin(line)] for line in lines}
+    before = {
+        line["operation"]: [*line["inputs"], *(one for one in [line["origin"]] if one is not None)]
+        for line in lines
+    }
     edges = [(source, number) for number, sources in before.items() for source in sources if source in before]
     found: dict[int, int | None] = {}
     for number in sorted_by_dependency(before, edges):
@@ -54,7 +54,3 @@ def _waited_for(
         known = [one for one in sources if one is not None and one in ended and one != number]
         found[number] = max(known, key=lambda one: (ended[one], one), default=None)
     return found
-
-
-def _origin(line: Line) -> list[int]:
-    return [] if line["origin"] is None else [line["origin"]]

@@ -160,11 +160,7 @@ def _failures(context: Context) -> tuple[Failure, ...]:
         replace(f, handled=f.handled or any(f.key[: len(path)] == path for path in handled))
         for f in context.failures
     )
-    return tuple(sorted(found, key=_order))
-
-
-def _order(failure: Failure) -> tuple[PathKey, int, str]:
-    return failure.key, -1 if failure.sample is None else failure.sample, failure.reason
+    return tuple(sorted(found, key=lambda f: (f.key, -1 if f.sample is None else f.sample, f.reason)))
 
 
 def _span(operation: Operation) -> Span | None:

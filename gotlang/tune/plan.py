@@ -30,7 +30,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse, parse_expression, parse_vary
 
-T = TypeVar("T")
+T = TypeVar("T", e.Expression, n.Vary)
 TRIALS = 50
 TRAIN_SHARE = 0.5
 SEEDS = 2**32

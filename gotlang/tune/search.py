@@ -325,10 +325,6 @@ def beside(baseline: Sequence[Measured], count: int, train: int) -> list[Measure
     return [baseline[cell % train] for cell in range(count) if cell % train < len(baseline)]
 
 
-def _failed(row: Measured) -> float:
-    return float(bool(row.failure))
-
-
 def behind(plan: StudyPlan, rows: Sequence[Measured], others: Sequence[Measured]) -> list[float]:
     """By how much rows are worse than another trial's in the first objective, pair by pair."""
     sign = plan.objectives[0].sign
@@ -354,7 +350,7 @@ def result_of(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Meas
 
 def violations(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Measured]) -> dict[str, float]:
     """By how much rows violate each constraint on average, 0 or less if it holds; 1 if that is unknown."""
-    found = {FAILURES: mean(leads(rows, baseline, _failed)) or 0.0}
+    found = {FAILURES: mean(leads(rows, baseline, lambda row: float(bool(row.failure)))) or 0.0}
     for place, constraint in enumerate(plan.constraints):
         quantity = mean([row.quantities[place] for row in rows])
         base = mean([row.quantities[place] for row in baseline[: len(rows)]])

@@ -284,7 +284,10 @@ def space_of(plan: StudyPlan) -> Space:
         """When a name matters: in the schemes, or variants of one, that use it, and if its own condition
         holds."""
         users = [version for version in versions if name in used[version]]
-        return guard if len(users) in (0, len(versions)) else _both(_one_of(word, users), guard)
+        if len(users) in (0, len(versions)):
+            return guard
+        own = _one_of(word, users)
+        return own if guard is None else e.Binary(NOWHERE, "and", own, guard)
 
     every = set[str]().union(*used.values())
     ranged = [name for name in params if name in every and params[name].domain is not None]
@@ -387,10 +390,6 @@ def _one_of(name: str, values: Sequence[str]) -> e.Expression:
     """The condition that a name has one of these values."""
     listed = e.ListDisplay(NOWHERE, tuple(e.Constant(NOWHERE, value) for value in values))
     return e.Compare(NOWHERE, e.Reference(NOWHERE, name), (("in", listed),))
-
-
-def _both(one: e.Expression, other: e.Expression | None) -> e.Expression:
-    return one if other is None else e.Binary(NOWHERE, "and", one, other)
 
 
 def with_texts(space: Space, counts: Mapping[str, int]) -> Space:

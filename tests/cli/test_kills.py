@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import time
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from support.caches import contents
 from support.gotc import document, gotc, start
 from support.openai_server import OpenAIServer
 
@@ -40,22 +40,6 @@ def answer(body: dict[str, Any], index: int) -> str:
     """A number that rests on the question and on which of its answers it is."""
     said = f"{body['messages'][-1]['content']} #{index}"
     return str(int(hashlib.sha256(said.encode()).hexdigest()[:6], 16))
-
-
-def kept(path: Path) -> tuple[int, int]:
-    """The requests and answers that a cache holds, which must be whole."""
-    if not path.exists():
-        return 0, 0
-    connection = sqlite3.connect(path)
-    try:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
-            return 0, 0  # killed before there was a table
-        (answers,) = connection.execute("SELECT count(*) FROM answers").fetchone()
-        (requests,) = connection.execute("SELECT count(*) FROM requests").fetchone()
-        return requests, answers
-    finally:
-        connection.close()
 
 
 def command(folder: Path, server: OpenAIServer) -> tuple[str, ...]:
@@ -95,10 +79,10 @@ def test_killed_again_and_again_it_ends_like_a_run_nobody_disturbed(tmp_path: Pa
             _, errors = process.communicate(timeout=30)
             assert not ended, errors
             time.sleep(0.1)  # what was on its way to the server arrives
-            before, lost = lost, len(server.requests) - kept(cache)[0]
+            before, lost = lost, len(server.requests) - contents(cache)[0]
             assert lost - before <= AT_ONCE, "more was lost than what was under way"
         last = document(gotc("run", "--resume", "last", "--json", cwd=folder))
-        requests, answers = kept(cache)
+        requests, answers = contents(cache)
         paid = sum(seen.n for seen in server.requests)
     assert told(last) == told(alone)
     assert (answers, len(server.requests) - requests) == (CALLS, lost)

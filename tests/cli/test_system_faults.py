@@ -5,16 +5,14 @@ LAWS=300 python -m pytest tests/cli/test_system_faults.py
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from random import Random
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from support import postgres
-from support.caches import postgres_schema
+from support.caches import contents, postgres_schema
 from support.gotc import document, gotc
 from support.laws import NEW, times
 from support.openai_server import OpenAIServer
@@ -26,6 +24,8 @@ from gotlang.cache.cassette import open_recording
 from gotlang.models.base import Price
 from gotlang.runtime.sampler.budget import cost
 from gotlang.tune.tuned import read_tuned
+
+from .test_full_disk import answer
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
@@ -44,11 +44,6 @@ CALLS, AT_ONCE = 12, 2
 MOST_UNDER_WAY = AT_ONCE * 2
 
 
-def answer(body: dict[str, Any], index: int) -> str:
-    """A number that rests on the question."""
-    return str(sum(map(ord, body["messages"][-1]["content"])) % 89)
-
-
 def command(server: OpenAIServer, *more: str) -> tuple[str, ...]:
     model = ("--model", "openai:m", "--base-url", server.url, "--concurrency", str(AT_ONCE))
     return ("run", "many.got", "--input", "start=3", *model, "--json", *more)
@@ -57,20 +52,6 @@ def command(server: OpenAIServer, *more: str) -> tuple[str, ...]:
 def answers(server: OpenAIServer) -> int:
     """The answers that were charged."""
     return sum(seen.n for seen in server.requests)
-
-
-def kept(path: Path) -> int:
-    """The answers in a cache, which must be whole."""
-    if not path.exists():
-        return 0
-    connection = sqlite3.connect(path)
-    try:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
-            return 0
-        return int(connection.execute("SELECT count(*) FROM answers").fetchone()[0])
-    finally:
-        connection.close()
 
 
 def check(faults: Faults, ended: Ended) -> None:
@@ -95,7 +76,7 @@ def test_what_was_stored_is_not_paid_again(number: int, tmp_path: Path) -> None:
         check(faults, ended)
         if cassette.exists():
             open_recording(cassette)
-        paid, stored = answers(server), kept(folder / ".gotc" / "cache.sqlite")
+        paid, stored = answers(server), contents(folder / ".gotc" / "cache.sqlite")[1]
         again = document(gotc(*command(server), cwd=folder))
         after = answers(server) - paid
     told = f"{faults}: paid {paid}, stored {stored}, then paid {after}\n{ended.met}{ended.errors}"
@@ -167,7 +148,7 @@ def test_a_study_goes_on_after_any_fault_and_loses_nothing_paid(number: int, tmp
         at = ("--base-url", server.url)
         ended = gotc_under(faults, *command, *at, cwd=folder)
         check(faults, ended)
-        paid, stored = answers(server), kept(folder / ".gotc" / "cache.sqlite")
+        paid, stored = answers(server), contents(folder / ".gotc" / "cache.sqlite")[1]
         again = document(gotc(*command, *at, cwd=folder))
         after = answers(server) - paid
         charged = float(cost(Price(1000.0, 1000.0), server.charged))
@@ -177,7 +158,7 @@ def test_a_study_goes_on_after_any_fault_and_loses_nothing_paid(number: int, tmp
         assert answers(server) == paid + after
     told = f"{faults}: paid {paid}, stored {stored}, then paid {after}\n{ended.met}{ended.errors}"
     # What was stored is never asked for again, and what is paid then is stored.
-    assert kept(folder / ".gotc" / "cache.sqlite") == stored + after, told
+    assert contents(folder / ".gotc" / "cache.sqlite")[1] == stored + after, told
     assert paid - stored <= AT_ONCE or not faults.kills, told
     assert paid == stored or faults.kills or "not in the cache" in ended.errors, told
     assert again["partial"] is None, told

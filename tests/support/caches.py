@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -135,3 +136,19 @@ def requests(draw: st.DrawFn) -> Request:
         draw(texts),
         endpoint=draw(st.just("") | texts),
     )
+
+
+def contents(path: Path) -> tuple[int, int]:
+    """How many requests and answers are in the file of a cache, which must be whole."""
+    if not path.exists():
+        return 0, 0
+    connection = sqlite3.connect(path)
+    try:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
+            return 0, 0  # killed before there was a table
+        (answers,) = connection.execute("SELECT count(*) FROM answers").fetchone()
+        (requests,) = connection.execute("SELECT count(*) FROM requests").fetchone()
+        return requests, answers
+    finally:
+        connection.close()
