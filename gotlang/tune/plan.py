@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from msgspec import structs
 
@@ -30,7 +30,6 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse, parse_expression, parse_vary
 
-T = TypeVar("T", e.Expression, n.Vary)
 TRIALS = 50
 TRAIN_SHARE = 0.5
 SEEDS = 2**32
@@ -241,7 +240,7 @@ def make_plan(
     own = program.compilation.source
     sources = {**program.compilation.sources}
 
-    def read(text: str, place: str, parse: Callable[[Source], T | Diagnostic]) -> T:
+    def read(text: str, place: str, parse: Callable[[Source], Any] = parse_expression) -> Any:
         source = Source.of(f"<{place}>", text)
         sources[source.name] = source
         found = parse(source)
@@ -249,9 +248,9 @@ def make_plan(
             raise CompileError((found,), sources)
         return found
 
-    def value(name: str, given: Any) -> e.Expression:
+    def value(name: str, given: Any) -> Any:
         is_method = name == "sampler" and isinstance(given, str)
-        return read(given, name, parse_expression) if is_method else e.Constant(NOWHERE, given)
+        return read(given, name) if is_method else e.Constant(NOWHERE, given)
 
     def options(given: Mapping[str, Any]) -> tuple[n.Setting, ...]:
         known = ((name, each) for name, each in given.items() if each is not None)
@@ -266,11 +265,11 @@ def make_plan(
         None,
         _name(program.scheme(scheme).name),
         n.StudyData(NOWHERE, path, tuple((columns or {}).items()), split),
-        tuple((word, read(text, word, parse_expression)) for word, text in wanted),
-        tuple(read(text, f"subject_to {i}", parse_expression) for i, text in enumerate(subject_to, 1)),
+        tuple((word, read(text, word)) for word, text in wanted),
+        tuple(read(text, f"subject_to {i}") for i, text in enumerate(subject_to, 1)),
         tuple(read(text, f"vary {i}", parse_vary) for i, text in enumerate(vary, 1)),
         tuple(
-            n.StudyPrompts(NOWHERE, (_name(prompt),), read(text, f"prompts {prompt}", parse_expression))
+            n.StudyPrompts(NOWHERE, (_name(prompt),), read(text, f"prompts {prompt}"))
             for prompt, text in (prompts or {}).items()
         ),
         options(settings),
