@@ -15,9 +15,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
+
+from msgspec import Struct
 
 from gotlang import trust
 from gotlang.errors import NotTrusted, UsageError, reporting
@@ -36,8 +37,7 @@ ISOLATED: Final[ContextVar[bool]] = ContextVar("isolated", default=False)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ConfigFile:
+class ConfigFile(Struct, frozen=True):
     """A configuration file; `own` tells whether it is the user's own."""
 
     path: Path
@@ -90,8 +90,7 @@ _ELSEWHERE = "give it on the command line, or in config.toml in your own folder 
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ConfiguredUrl:
+class ConfiguredUrl(Struct, frozen=True):
     """A base URL that a configuration file gives. `keyed` tells whether the user wants it to get their key:
     the file is their own, or they trust it."""
 

@@ -9,12 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
 
 from gotlang.cli import options as opt
 from gotlang.cli import output
@@ -116,8 +117,7 @@ def run_command(context: click.Context, /, **chosen: Any) -> int:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """What to run. `chosen` are the parameters of the command, `settings` those that the history stores;
     `resumed` is the name of the run that is repeated."""
 

@@ -22,6 +22,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final, TextIO, final
 
+from msgspec import structs
+
 from gotlang import keys
 from gotlang.cache.coordination import NO_AMOUNT
 from gotlang.engine.shares import Shares
@@ -398,7 +400,7 @@ class Cluster:
             notes.add(reply.notes)
         if runner.observe is not None:
             usd = float(reply.charged.usd + reply.uncertain.usd)
-            runner.observe(replace(reply.counted, node=node.name, usd=usd, rows=1))
+            runner.observe(structs.replace(reply.counted, node=node.name, usd=usd, rows=1))
 
     async def _free(self) -> _Node | None:
         """The worker with the fewest rows, once there is one that can take another; None once the session is

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, final
 
+from msgspec import structs
+
 from gotlang.cache.coordination import NO_AMOUNT, Amount
 from gotlang.errors import (
     BudgetExceeded,
@@ -247,9 +249,11 @@ class _Counts:
         if isinstance(event, Asked):
             sources = [sample[1] for sample in event.samples if isinstance(sample, tuple)]
             paid = sources.count("model")
-            self.rows = replace(rows, calls=rows.calls + paid, cached=rows.cached + len(sources) - paid)
+            self.rows = structs.replace(
+                rows, calls=rows.calls + paid, cached=rows.cached + len(sources) - paid
+            )
         elif isinstance(event, Failure):
-            self.rows = replace(rows, failed=rows.failed + 1)
+            self.rows = structs.replace(rows, failed=rows.failed + 1)
 
 
 def _less(now: Amount, before: Amount) -> Amount:

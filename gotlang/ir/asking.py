@@ -12,9 +12,9 @@ A score of one thought, or of no thought at all, is asked like a scheme, and its
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gotlang.ir import program as ir
@@ -44,8 +44,7 @@ def with_question(program: ir.Program) -> ir.Program:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(Struct, frozen=True):
     """Puts the steps that ask before the step whose expressions use `scores`.
 
     `arguments` are those of calls, by parameter, `types` the types of a score's parameters; `fresh` makes up

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import PurePosixPath
 from typing import TypeVar, final
 
-from msgspec import structs
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from gotlang.ir import program as ir
@@ -464,8 +463,7 @@ class Builder:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _StepBuild:
+class _StepBuild(Struct, frozen=True):
     """The builder at one step: what an operation's record asks (`gotlang.operations.stages.Building`)."""
 
     builder: Builder

@@ -24,9 +24,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, final
+
+from msgspec import Struct
 
 from gotlang.answers.forms import After, Form, Json, Lines, Tag
 from gotlang.ir import program as ir
@@ -226,8 +227,7 @@ def step_text(step: ir.Step) -> str:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """How fields of one kind are written, the grammar that reads them, their values from what that gives,
     and their values where they are left out."""
 
@@ -310,8 +310,7 @@ def line_text(step: Step) -> str:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """Fields of a step at one place of its form."""
 
     names: tuple[str, ...]
@@ -335,8 +334,7 @@ class Slot:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A stretch of a form: words and slots, all of which may be left out where it is optional."""
 
     items: tuple[str | Slot, ...]

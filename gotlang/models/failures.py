@@ -7,9 +7,10 @@ import math
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self, final
+
+from msgspec import Struct
 
 from gotlang.models.base import Usage
 from gotlang.models.endpoint import Endpoint
@@ -39,8 +40,7 @@ _DURATION = lazy_pattern(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """What the endpoint sent: header names are in lower case, the body is its text, unparsed."""
 
     status: int
@@ -49,8 +49,7 @@ class Response:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class NoResponse:
+class NoResponse(Struct, frozen=True):
     """No complete response. `arrived`: the endpoint may have received, and charged, the request; `final`:
     sending it again is no use."""
 
@@ -61,8 +60,7 @@ class NoResponse:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class RequestFailure:
+class RequestFailure(Struct, frozen=True):
     """A request without a completion.
 
     `congested`: the endpoint cannot keep up, so all requests slow down. `wait_s`: how long it asks to wait.

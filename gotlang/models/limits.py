@@ -13,8 +13,9 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, final
+
+from msgspec import Struct
 
 from gotlang.errors import UsageError
 from gotlang.models.base import Request, Usage, token_bound
@@ -127,8 +128,7 @@ class TokenEstimates:
 
 
 @final
-@dataclass(slots=True)
-class Take:
+class Take(Struct):
     """What one request uses of a limit until a time: its likely `amount`, and the most it may count."""
 
     until: float
@@ -433,8 +433,7 @@ class Pace:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class SendSlot:
+class SendSlot(Struct, frozen=True):
     """Permission to send one request, returned with `Limits.release`."""
 
     sent: float

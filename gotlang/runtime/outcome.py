@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, final
+
+from msgspec import structs
 
 from gotlang.errors import BeyondBest, RunError
 from gotlang.ir import program as ir
@@ -157,7 +159,7 @@ def _failures(context: Context) -> tuple[Failure, ...]:
     """All failures, sorted by path; those in a block whose failure a `try` has handled say so."""
     handled = context.handled
     found = (
-        replace(f, handled=f.handled or any(f.key[: len(path)] == path for path in handled))
+        structs.replace(f, handled=f.handled or any(f.key[: len(path)] == path for path in handled))
         for f in context.failures
     )
     return tuple(sorted(found, key=lambda f: (f.key, -1 if f.sample is None else f.sample, f.reason)))

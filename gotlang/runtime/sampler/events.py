@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Literal, final
 
+from msgspec import Struct
+
 from gotlang.cache.base import StoredSample
+from gotlang.frozen import Frozen
 from gotlang.models.base import Request
 from gotlang.runtime.graph import Operation, PathKey
 from gotlang.span import Span
@@ -16,8 +18,7 @@ SampleSource = Literal["model", "process", "persistent"]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class MissingSample:
+class MissingSample(Struct, frozen=True):
     """A sample without a completion, and why; `cut_off` if it was never requested. `seconds` is how long it
     was waited for. `retryable`: the same request may succeed later."""
 
@@ -31,8 +32,7 @@ Sample = tuple[StoredSample, SampleSource] | MissingSample
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(Struct, frozen=True):
     """Operations were added to the execution graph: `more` of the `count` there are now, constants aside."""
 
     count: int
@@ -40,24 +40,21 @@ class Added:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """An operation that waits for a model or a tool started."""
 
     operation: Operation
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """An operation ended with its thoughts."""
 
     operation: Operation
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """Samples of a request are there, from a model or a cache; `model` is the model's name, `operation` the
     operation that asked for them (None for none of a graph)."""
 
@@ -70,8 +67,7 @@ class Asked:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Streamed:
+class Streamed(Struct, frozen=True):
     """A completion grew: the text so far of the sample of this number, which may start anew after a failure.
     The last one of a sample has its whole text. Only where streams are asked for (`Options.stream`)."""
 
@@ -83,8 +79,7 @@ class Streamed:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Frozen, frozen=True):
     """Something failed: the path of the operation, the place in the source, and why.
 
     `sample` numbers the sample or the thought that failed; None for the operation as a whole (`fatal`).
@@ -92,18 +87,19 @@ class Failure:
     `key`, so that their order does not depend on time.
     """
 
+    incidental = frozenset({"key"})
+
     operation: str
     reason: str
     span: Span
     sample: int | None = None
     fatal: bool = False
     handled: bool = False
-    key: PathKey = field(default=(), repr=False, compare=False)
+    key: PathKey = ()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Unsaved:
+class Unsaved(Struct, frozen=True):
     """`more` completions could not be written to the persistent cache; less than 0 if some could be after
     all. They are in memory, and will be tried again."""
 
@@ -112,8 +108,7 @@ class Unsaved:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Retrying:
+class Retrying(Struct, frozen=True):
     """A request failed for `reason`; retry `number` of `most` follows after so many seconds."""
 
     model: str
@@ -124,8 +119,7 @@ class Retrying:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """Rows ended on another node, with so many calls, and responses from the cache; `failed` counts failures,
     `usd` what counts towards a limit."""
 
