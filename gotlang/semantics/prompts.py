@@ -34,6 +34,8 @@ from gotlang.types import (
     widen,
 )
 
+_PARTS = ("system", "instruction", "examples", "user", "assistant", "messages", "parse", "tools")
+"""What a prompt has besides settings, for what is misspelt."""
 FORMS = frozenset({"structured", "regex", "grammar"})
 """Settings that say which form a response has."""
 COUNT = SettingRule((INT,), 1, MOST)
@@ -136,7 +138,7 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
             continue
         if name not in known:
             note = f"a prompt has: {', '.join(PROMPT_SETTINGS)}; and `count` with `many`"
-            report.unknown("GOT0402", "setting", name, span, known, note)
+            report.unknown("GOT0402", "setting", name, span, (*known, *_PARTS), note)
             continue
         if name in seen:
             report.error("GOT0402", f"duplicate setting `{name}`", setting.span)
