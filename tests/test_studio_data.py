@@ -270,9 +270,48 @@ def test_the_playground_diagnoses_while_one_types_shows_prompts_and_runs(
     last = json.loads(gotc("show", "last", "--json", cwd=folder).stdout)
     assert (last["scheme"], last["inputs"]) == ("voted", {"n": "w5"})
     assert last["settings"]["max_calls"] == 200 and last["settings"]["max_usd"] == 0.1
-    assert (folder / "say.got").read_text() == SAY  # what is typed is not saved
+    assert (folder / "say.got").read_text() == SAY  # what is typed is not saved until one says so
+    window.run("document.getElementById('save').focus()")
+    window.press("Enter")
+    window.until("document.getElementById('save').disabled")
+    saved = (folder / "say.got").read_text()
+    assert saved == window.run("return playground.editor.state.doc.toString()") != SAY
+    assert "not saved" not in window.run("return document.getElementById('state').innerText")
+    (folder / "say.got").write_text(SAY)
     assert window.run("return document.title") != "ran"
     assert window.errors() == []
+
+
+def test_a_program_is_saved_only_over_what_the_page_read_and_drafts_are_removed(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside.got"
+    (folder / "inner").mkdir(parents=True)
+    for path in (outside, folder / "plain.got", folder / "inner" / "windows.got"):
+        path.write_bytes(SAY.encode() if path.stem != "windows" else SAY.replace("\n", "\r\n").encode())
+    (folder / "link.got").symlink_to(outside)
+    (folder / "say_sim.py").write_text(SAY_SIM)
+    left = folder / "inner" / ".windows.playground.got"
+    left.write_text("")  # a studio that was killed
+    with studio(folder, GOTC_ALLOW_PYTHON="1") as served:
+        served.get("/")
+        assert not left.exists()
+        order = {"text": SAY + "# more\n", "before": SAY}
+        for name in ("plain.got", "inner/windows.got"):
+            assert served.post("/playground/save", {**order, "program": name}).status == 200, name
+            again = served.post("/playground/save", {**order, "program": name})
+            assert again.status == 400 and "has changed since" in again.data["error"]
+        assert (folder / "plain.got").read_text() == order["text"]
+        assert (folder / "inner" / "windows.got").read_bytes() == order["text"].replace("\n", "\r\n").encode()
+        for name in ("../outside.got", str(outside), "link.got", "say_sim.py", "", "new.got", "x\0.got"):
+            assert served.post("/playground/save", {**order, "program": name}).status == 400, name
+        wanted = {**order, "program": "plain.got", "before": order["text"]}
+        for headers in ({"Origin": "http://evil.example"}, {"Cookie": ""}, {"Content-Type": "text/plain"}):
+            assert served.post("/playground/save", wanted, **headers).status in (403, 415)
+        assert outside.read_text() == SAY and not (folder / "new.got").exists()
+        run = {"program": "plain.got", "text": SAY, "scheme": "plain", "inputs": {"n": "1"}}
+        limits = {"model": "simulated", "limits": {"max_calls": 9}}
+        assert served.post("/playground/run", {**run, **limits}).status == 200
+        assert (folder / ".plain.playground.got").is_file()
+    assert not (folder / ".plain.playground.got").exists()
 
 
 @needs_browser

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Annotated, Final, final
@@ -23,9 +23,11 @@ from msgspec import Meta, Struct
 
 from gotlang.errors import UsageError
 from gotlang.report.history import History
+from gotlang.writing import replace_file
 
 START_S: Final = 20.0
 """How long a process may take to record its run."""
+_DRAFT: Final = ".playground.got"
 _TEXT: Final = 4000
 """Characters that are told of what a process said."""
 
@@ -105,6 +107,25 @@ class Processes:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
 
+    def draft(self, program: Path, text: str) -> Path:
+        """A file beside a program with a text that is not saved, to run it: so its imports are found. Raises
+        UsageError."""
+        path = program.with_name(f".{program.stem}{_DRAFT}")
+        try:
+            replace_file(path, text.encode())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot write {path.name}: {error}") from None
+        return path
+
+    def tidy(self) -> None:
+        """Remove the drafts of the folder, also those of a studio that was killed."""
+        for folder, folders, names in os.walk(self.folder):
+            folders[:] = [one for one in folders if one[0] not in "._" and one != "node_modules"]
+            for name in names:
+                if name[0] == "." and name.endswith(_DRAFT):
+                    with suppress(OSError):
+                        Path(folder, name).unlink()
+
     def close(self) -> None:
         """End all that still run: nobody watches them any more."""
         for name in self._running:
@@ -115,6 +136,7 @@ class Processes:
             except subprocess.TimeoutExpired:
                 process.kill()
         self._files.close()
+        self.tidy()
 
 
 def _temporary() -> IO[bytes]:

@@ -133,6 +133,7 @@ class Server:
             ws="none",
         )
 
+        studio.processes.tidy()
         try:
             _Ending(config, studio).run(sockets=[self._socket])
         finally:

@@ -58,6 +58,7 @@ async function check() {
   }));
   const errors = found.diagnostics.filter((one) => one.severity === "error").length, changed = text() === doc.text ? "" : " · not saved";
   $("state").textContent = (errors ? `${errors} error${errors === 1 ? "" : "s"}` : "no errors") + changed;
+  if ($("save")) $("save").disabled = !changed;
   $("run").disabled = $("show").disabled = found.errors;
   if (!found.errors) offer(found.schemes);
 }
@@ -145,6 +146,14 @@ async function run(event) {
   $("run").disabled = false;
 }
 
+async function save() {
+  const saved = text();
+  if (!$("save") || saved === doc.text || !await ask("/playground/save", { program: program(), text: saved, before: doc.text })) return;
+  doc.text = saved;
+  check();
+}
+if ($("save")) $("save").onclick = save;
+addEventListener("keydown", (event) => { if ((event.ctrlKey || event.metaKey) && event.key === "s") { event.preventDefault(); save(); } });
 $("program").onchange = () => { location.search = new URLSearchParams({ program: program() }); };
 $("scheme").onchange = form;
 $("show").onclick = show;

@@ -17,7 +17,7 @@ from gotlang.api import Program
 from gotlang.data import parse_value
 from gotlang.editing.completion import completions
 from gotlang.editing.documents import SUFFIX, Document, analyzed
-from gotlang.errors import CompileError, UsageError, reporting
+from gotlang.errors import CompileError, UsageError
 from gotlang.highlighting import words
 from gotlang.preview import preview
 from gotlang.records import Count, to_json
@@ -32,8 +32,6 @@ LINK = ("Playground", "/playground")
 _VIEW: Final = View("playground.html", ("playground.css",), ("codemirror.js", "playground.js"))
 _MOST_FILES: Final = 500
 _TABLES: Final = (".csv", ".jsonl", ".json", ".parquet")
-_DRAFT: Final = ".{}.playground.got"
-"""The file beside a program that a text which is not saved runs from, so that its imports are found."""
 _START: Final = """simulate answer with "42"
 
 prompt answer(question: str) -> int:
@@ -59,6 +57,13 @@ class Place(Text, frozen=True):
     """A place in it, in UTF-16 units, as scripts count."""
 
     at: Count
+
+
+@final
+class Saved(Text, frozen=True):
+    """A program to save, and the text of its file as the page knows it."""
+
+    before: _Source
 
 
 class Given(Text, frozen=True):
@@ -181,6 +186,26 @@ def _units(text: str, offset: int) -> int:
     return len(text[:offset].encode("utf-16-le", "surrogatepass")) // 2
 
 
+async def save(request: Request) -> Response:
+    """Write a program to its file. Raises UsageError if that has changed since the page read it."""
+    given = await content(request, Saved)
+    path = _program(studio_of(request), given.program)
+    try:
+        if path.read_text("utf-8") != given.before:
+            raise UsageError(
+                f"{given.program} has changed since this page read it",
+                help="copy what you typed, and load the page again",
+            )
+        windows = b"\r\n" in path.read_bytes()
+        lines = given.text.replace("\n", "\r\n") if windows else given.text
+        replace_file(path, lines.encode())
+    except ValueError:
+        raise UsageError(f"cannot save {given.program}: its text is not UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {given.program}: {error.strerror}") from None
+    return as_json({})
+
+
 async def complete(request: Request) -> Response:
     """What can be written at a place."""
     given = await content(request, Place)
@@ -252,9 +277,7 @@ def _run(studio: Studio, order: Order) -> Response:
         raise UsageError("a program runs from a file", help="create one in the folder: `gotc init NAME.got`")
     path = _program(studio, order.program)
     if path.read_text("utf-8") != order.text:
-        path = path.with_name(_DRAFT.format(path.stem))
-        with reporting(f"cannot write {path.name}"):
-            replace_file(path, order.text.encode())
+        path = studio.processes.draft(path, order.text)
     arguments = [str(path), f"--scheme={order.scheme}", f"--model={order.model}", "--inputs=-"]
     name = studio.processes.start(studio.history, arguments, order.limits, to_json(values).encode())
     return as_json({"run": name, "address": f"/runs/{name}"})
@@ -280,7 +303,7 @@ ROUTES = [
     Route("/playground", playground),
     *(
         Route(f"/playground/{one.__name__}", one, methods=["POST"])
-        for one in (check, complete, prompts, row, run)
+        for one in (check, save, complete, prompts, row, run)
     ),
     Route("/playground/result/{name}", result),
 ]
