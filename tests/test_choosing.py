@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -229,3 +230,16 @@ def test_pictures_show_what_each_line_left() -> None:
         True,
     ]
     assert "try" not in {node.kind for node in execution(lines, "t").nodes}
+
+
+def test_a_replay_takes_the_line_that_won(tmp_path: Path) -> None:
+    program = compile(PROMPTS + "scheme main(x: int) -> int:\n    race:\n" + line("slow", "fast"))
+    path = tmp_path / "recorded.jsonl"
+
+    async def recorded() -> Result:
+        async with Session(program, Options(model=Timed(), cache=None, record=path)) as session:
+            return await session.run({"x": 1})
+
+    assert on_virtual_time(recorded).value == 10
+    again = program.run(x=1, options=Options(model=f"replay:{path}", cache=None))
+    assert (again.value, again.status, again.outcome.ledger.spent.uncertain_calls) == (10, "complete", 0)
