@@ -287,7 +287,8 @@ class Execution:
     ) -> PromptCall:
         """A `talk` is what was said since the prompt."""
         if isinstance(thoughts, Thought):
-            names, pool = self.each(thoughts), () if thoughts.empty else (thoughts,)
+            names = self.each(thoughts)
+            pool: tuple[Thought, ...] = () if thoughts.empty else (thoughts,)
         else:
             names, pool = whole(self.frame, thoughts), real(thoughts)
         context = self.context

@@ -324,10 +324,10 @@ class Sampler:
         if len(mine) < len(numbers):
             self.ledger.shared = True
         else:
-            found, sources, names = pending.found, pending.sources, []
+            names = []
             for number in mine:
-                there = found[number]
-                samples.append(there if isinstance(there, MissingSample) else (there, sources[number]))
+                one = pending.found[number]
+                samples.append(one if isinstance(one, MissingSample) else (one, pending.sources[number]))
         for name in names:
             there, number = process[name], name[1]
             if isinstance(there, _Pending):
