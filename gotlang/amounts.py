@@ -4,7 +4,8 @@
 
 An atom is a param, or anything else that is not worked out further: the length of a list that a model
 writes, the larger of two costs. Its value lies between `low` and `high`; `least` and `most` bound it
-whatever the program is run with, which is what comparisons go by.
+whatever the program is run with, which is what comparisons go by. Values may be negative (see `SIGNED`),
+counts and what is multiplied may not (see `Amount.count`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from hashlib import sha256
 from typing import final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gotlang.patterns import lazy_pattern
 
@@ -30,7 +32,7 @@ _NEEDS_NO_PARENTHESES = lazy_pattern(r"[\w.]+(\(.*\))?")
 
 @final
 class Atom(Struct, frozen=True):
-    """A factor that is not negative; two of the same text are the same. `parts` are the atoms that it is
+    """A number; two of the same text are the same. `parts` are the atoms that it is
     worked out from, if it is, none of which has any itself."""
 
     text: str
@@ -119,14 +121,39 @@ class Polynomial:
 
     @property
     def low(self) -> float:
-        """Its value where every atom has its lowest: its lower bound, since costs grow with every atom."""
-        return sum(_times(factor, (atom.low for atom in product)) for product, factor in self.terms.items())
+        """Its lower bound: its lowest value where it rises or falls with each atom, else perhaps less."""
+        return self._end(-math.inf, self._slopes)
 
     @property
     def high(self) -> float:
-        """Its value where every atom has its highest."""
-        highs = [_times(factor, (atom.high for atom in product)) for product, factor in self.terms.items()]
-        return math.inf if math.inf in highs else sum(highs)
+        """Its upper bound, likewise."""
+        return self._end(math.inf, self._slopes)
+
+    def _end(self, side: float, slopes: Mapping[Atom, float]) -> float:
+        """A bound on the `side`, with each atom at that end to which its slope leads; where that is not
+        known, at the end that is the worst in each product."""
+
+        def value(atom: Atom, factor: float) -> float:
+            return atom.high if (slopes.get(atom) or factor) * side > 0 else atom.low
+
+        ends = [_times(f, (value(atom, f) for atom in product)) for product, f in self.terms.items()]
+        return side if side in ends else sum(ends)
+
+    @property
+    def _slopes(self) -> Mapping[Atom, float]:
+        """For each atom 1 if it rises with it everywhere, -1 if it falls, 0 where neither is certain."""
+        if all(factor > 0 for factor in self.terms.values()):
+            return {}
+        slopes = dict[Atom, float]()
+        for atom in self.atoms:
+            slope = Polynomial({})
+            for product, factor in self.terms.items():
+                if power := product.count(atom):
+                    place = product.index(atom)
+                    slope = slope + Polynomial({product[:place] + product[place + 1 :]: power * factor})
+            low, high = slope._end(-math.inf, {}), slope._end(math.inf, {})
+            slopes[atom] = 1 if low >= 0 else -1 if high <= 0 else 0
+        return slopes
 
     @property
     def least(self) -> float:
@@ -145,8 +172,11 @@ class Polynomial:
         )
 
     def __str__(self) -> str:
-        if not self.terms:
-            return "0"
+        match list(self.terms.items()):
+            case []:
+                return "0"
+            case [((Atom(text=text),), 1)]:
+                return text
         words: list[str] = []
         for product, factor in sorted(self.terms.items(), key=lambda term: term[0] != ()):
             sign = "-" if factor < 0 else "+"
@@ -237,7 +267,14 @@ class Amount(Struct, frozen=True):
         high = _both(smaller, self.high, other.high) or self.high or other.high
         return Amount(smaller(self.low, other.low), high)
 
+    @property
+    def count(self) -> Amount:
+        """The same as a count of something, which is not negative: 0 in place of what is less."""
+        return Amount(_count(self.low), None if self.high is None else _count(self.high))
 
+
+SIGNED = (-math.inf, math.inf, -math.inf)
+"""Bounds of an atom that may be any number."""
 ZERO = Amount.of(0)
 ONE = Amount.of(1)
 
@@ -249,6 +286,13 @@ def _both(
     return combine(a, b) if a is not None and b is not None else None
 
 
+def _count(formula: Polynomial) -> Polynomial:
+    match list(formula.terms.items()):
+        case [((Atom() as atom,), 1)] if atom.least < 0:
+            return Polynomial.of(replace(atom, low=max(0, atom.low), high=max(0, atom.high), least=0))
+    return larger(formula, Polynomial.of(0))
+
+
 def _short(low: Polynomial, high: Polynomial | None) -> Amount:
     """An amount, with bounds in place of formulas that have grown too long."""
     return Amount(_shortened(low), None if high is None else _shortened(high))
@@ -258,7 +302,7 @@ def _shortened(formula: Polynomial) -> Polynomial:
     if len(formula.terms) <= _MOST_TERMS and all(len(term) <= _MOST_FACTORS for term in formula.terms):
         return formula
     leaves = tuple(dict.fromkeys(formula.leaves))
-    atom = Atom(_unwritten(str(formula)), formula.low, formula.high, max(0, formula.least), parts=leaves)
+    atom = Atom(_unwritten(str(formula)), formula.low, formula.high, formula.least, parts=leaves)
     return Polynomial.of(atom)
 
 
@@ -287,5 +331,7 @@ def _chosen(word: str, a: Polynomial, b: Polynomial, choose: Callable[[float, fl
     text = f"{word}({a}, {b})"
     if len(text) > _LONGEST_TEXT:
         text = _unwritten(text)
-    bounds = choose(a.low, b.low), choose(a.high, b.high), max(0, choose(a.least, b.least))
-    return Polynomial.of(Atom(text, *bounds, parts=tuple(dict.fromkeys((*a.leaves, *b.leaves)))))
+    ends = (a.low, b.low), (a.high, b.high), (a.least, b.least), (a.most, b.most)
+    low, high, least, most = (choose(*pair) for pair in ends)
+    parts = tuple(dict.fromkeys((*a.leaves, *b.leaves)))
+    return Polynomial.of(Atom(text, low, high, least, most, parts))

@@ -94,12 +94,14 @@ UNBOUNDED = Bill(ANYTHING, ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 
 @final
 class RequestEstimate(Struct, frozen=True):
-    """A request before it is made: its tokens, the most tokens of one of its responses, US dollars of an
+    """A request before it is made: its tokens, the most tokens of one of its responses, and of its value in a
+    prompt, US dollars of an
     input and of an output token, how many values a response holds, and how many further samples may be asked
     for, for each that is wanted, where some fail, and whether each may be asked for twice (`hedged`)."""
 
     tokens: Amount
     most: int
+    shown: float
     price: tuple[float, float] | None
     values: Amount
     retries: Amount = ZERO

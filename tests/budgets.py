@@ -110,6 +110,9 @@ def hold(seed: str) -> Counter[str]:
     now = proven(program, model, made.inputs)
     if not now or now.get("calls", 0) > MOST:
         return Counter(["without a bound"])
+    for unit in always:
+        if now.get(unit, math.inf) > always[unit]:
+            raise Exceeded(f"{now[unit]} {unit} for these inputs, {always[unit]} for any\n{made.text}")
     limits = {unit: number for unit, number in {**now, **always}.items() if unit in always or unit == "usd"}
     text = limited(made.text, limits)
     try:

@@ -12,7 +12,7 @@ from support.openai_server import OpenAIServer
 
 import gotlang
 from gotlang.models.simulated import SimulatedModel
-from tests.budgets import Sent, hold
+from tests.budgets import Sent, hold, proven
 from tests.support.laws import NEW, times
 
 PRICED = """\
@@ -121,3 +121,151 @@ def test_a_search_starts_after_what_its_end_is_told_by() -> None:
     )
     with pytest.raises(gotlang.CompileError, match="may take 3 hops"):
         gotlang.compile(text)
+
+
+DOLLARS = {
+    "the larger of two texts": ("a: str = max(it, q)", "x: str", "{{ x }}"),
+    "a text several times": ("a: str = it + it + it + it", "x: str", "{{ x }}"),
+    "a large number": ("a: int = len(it) ** 30 * len(it) ** 30", "x: int", "{{ x }}"),
+    "a text in place of another": ('a: str = replace(it, "z", "a long text")', "x: str", "{{ x }}"),
+    "words": ('a: list[str] = split(it, "z")', "x: list[str]", "{{ x }}"),
+    "the same for each": ("a: list[str] = [q for i in range(50)]", "x: list[str]", "{{ x }}"),
+    "a loop": (
+        'a: list[str] = split(it, " ")',
+        "x: list[str]",
+        "{% for one in x %}this is one of the many parts that there are: {{ one }} {% endfor %}",
+    ),
+    "a condition": (
+        "a: int = len(it)",
+        "x: int",
+        "{% if x > 3 %}a text that only some numbers are worth, and that is a long one{% endif %}",
+    ),
+    "characters": ("a: str = it", "x: str", "{% for one in x %}character {{ loop.index }} {% endfor %}"),
+}
+
+
+@pytest.mark.parametrize("case", DOLLARS)
+def test_dollars_are_proven_of_what_becomes_of_a_response(case: str) -> None:
+    """What a prompt shows is bounded by what it is made of; where it is not, no dollars are proven."""
+    statement, parameter, text = DOLLARS[case]
+    program = gotlang.compile(f"""\
+prompt write(q: str) -> str:
+    max_tokens 60
+    "{{{{ q }}}}"
+prompt read({parameter}) -> str:
+    max_tokens 1
+    "{text}"
+scheme main(q: str) -> str:
+    Generate() write(q)
+    {statement}
+    Generate() read(a)
+""")
+    model = SimulatedModel({"write": lambda rng, q: "z " * 30, "read": lambda rng, x: "y"})
+    inputs = {"q": "some words"}
+    options = gotlang.Options(model=model, cache=None)
+    spent = program.run(inputs, options=options).outcome.ledger.spent.usd
+    bounds = proven(program, model, inputs)
+    assert spent <= bounds.get("usd", spent)
+    assert "usd" in bounds or case in {"a text in place of another", "a large number", "characters"}
+
+
+class Numbers:
+    """Writes a scheme in which numbers of any sign, lengths and counters decide what is asked."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(f"numbers {seed}")
+        self.names = ["n", "m", "p", "q"]
+        self.lines: list[str] = []
+
+    def number(self, depth: int = 2) -> str:
+        """An expression of type `int`."""
+        if not depth or self.random.random() < 0.3:
+            return self.random.choice([*self.names, "len(xs)", str(self.random.randint(-3, 4))])
+        a, b = self.number(depth - 1), self.number(depth - 1)
+        further = f"({a} if {b} > {a} else {b})", f"(-{a})", f"{a} % 3", f"round({a} / 2)", f"abs({a})"
+        joint = [f"({a} {word} {b})" for word in "+--*"]
+        return self.random.choice([*joint, *further, f"min({a}, {b})", f"max({a}, {b})"])
+
+    def condition(self) -> str:
+        """A comparison of two numbers."""
+        return f"{self.number()} {self.random.choice(['<', '<=', '>', '>=', '==', '!='])} {self.number(1)}"
+
+    def asked(self, indent: str) -> None:
+        """Calls, as many as a number says, in one of two blocks or for each of a list."""
+        match self.random.randrange(4):
+            case 0:
+                self.lines.append(f"{indent}Generate(k=min({self.number()}, 4)) ask({self.number(1)})")
+            case 1:
+                k = self.random.randint(1, 9)
+                self.lines += [f"{indent}if {self.condition()}:", f"{indent}    Generate(k={k}) ask(n)"]
+                self.lines += [f"{indent}else:", f"{indent}    Generate() ask(m)"]
+            case 2:
+                self.lines += [f"{indent}foreach x in range(min({self.number()}, 3)):"]
+                self.names.append("x")
+                self.lines += [f"{indent}    Generate(k=max(1, min({self.number(1)}, 3))) ask(x)"]
+                self.names.remove("x")
+            case _:
+                made = self.random.choice(["words", "count"])
+                name = f"v{len(self.lines)}"
+                self.lines.append(f"{indent}Generate() {made}({self.number(1)})")
+                self.lines.append(f"{indent}{name}: int = {'len(it)' if made == 'words' else 'it'}")
+                self.lines.append(f"{indent}Generate() ask({name})")
+                self.names.append(name)
+        self.lines.append(f"{indent}Vote()")
+
+    def program(self) -> str:
+        """The program's text."""
+        for _ in range(self.random.randint(1, 4)):
+            if self.random.random() < 0.3:
+                self.lines += ["    Generate() ask(1)"]
+                self.lines += [f"    repeat min({self.number(1)}, 6) as i:"]
+                known = [*self.names]
+                self.names += ["i", "i"]
+                self.asked(" " * 8)
+                self.names = known
+            else:
+                self.asked(" " * 4)
+        return NUMBERS + "\n".join(self.lines) + "\n"
+
+
+NUMBERS = """\
+param p = 2 in 0..4
+param q = -1 in -4..4
+prompt ask(n: int) -> str:
+    "{{ n }}"
+prompt words(n: int) -> list[str]:
+    "{{ n }}"
+prompt count(n: int) -> int:
+    "{{ n }}"
+scheme main(n: int, m: int, xs: list[int]) -> str:
+"""
+
+
+def test_numbers_of_any_sign_decide_no_more_than_is_proven() -> None:
+    """The check proves a bound for all inputs: no input, however strange, makes more calls or hops."""
+    simulators = {
+        "ask": lambda rng, n: rng.choice("ab"),
+        "words": lambda rng, n: ["w"] * rng.randint(0, 4),
+        "count": lambda rng, n: rng.randint(-5, 5),
+    }
+    options = gotlang.Options(model=SimulatedModel(simulators), cache=None)
+    proofs, first = 0, 1_000_000 if NEW else 0
+    for seed in range(first, first + times(100)):
+        text = Numbers(seed).program()
+        try:
+            program = gotlang.compile(text)
+        except gotlang.CompileError:  # such as a list that is always empty
+            continue
+        bounds = proven(program, options.model, None)
+        rng = random.Random(seed)
+        for _ in range(4):
+            inputs = {"n": rng.randint(-9, 9), "m": rng.randint(-2, 3), "xs": [1] * rng.randint(0, 3)}
+            try:
+                outcome = program.run(inputs, scheme="main", options=options).outcome
+            except gotlang.RunError as error:
+                outcome = error.outcome
+            spent = {"calls": outcome.ledger.spent.calls, "hops": outcome.hops}
+            for unit, number in bounds.items():
+                assert unit == "usd" or spent[unit] <= number, (unit, inputs, text)
+        proofs += len(bounds)
+    assert proofs > times(60)

@@ -13,7 +13,7 @@ from typing import Any, final
 
 from msgspec import structs
 
-from gotlang.amounts import UNWRITTEN, ZERO, Amount, Atom, Polynomial
+from gotlang.amounts import SIGNED, UNWRITTEN, ZERO, Amount, Atom, Polynomial
 from gotlang.estimate.estimator import Estimator, TokenCounter
 from gotlang.flows import Bill, Flow, FlowScope, Guess
 from gotlang.ir import program as ir
@@ -236,7 +236,7 @@ def _input(name: str, type_: Type, inputs: Mapping[str, Any] | None, estimator: 
     if isinstance(type_, ListType):
         return Guess(length=Amount.of(Atom(f"len({name})")))
     if (accepts(FLOAT, type_) and accepts(type_, FLOAT)) or str(type_) == "int":
-        return Guess(number=Amount.of(Atom(name)), tokens=(1, 20))
+        return Guess(number=Amount.of(Atom(name, *SIGNED)), tokens=(1, 20))
     return Guess()
 
 

@@ -14,8 +14,9 @@ from typing import Any, Protocol, final
 
 from msgspec.structs import replace
 
-from gotlang.amounts import ONE, ZERO, Amount, Atom, Polynomial
+from gotlang.amounts import ONE, SIGNED, ZERO, Amount, Atom, Polynomial
 from gotlang.errors import EvaluationError
+from gotlang.estimate.lengths import NUMBER, longest
 from gotlang.flows import (
     ANYTHING,
     FREE,
@@ -41,6 +42,7 @@ from gotlang.semantics.builtins import BUILTINS
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression
 from gotlang.syntax.walk import walk
+from gotlang.types import STR
 
 MAX_STEPS = 2_000
 """After so many steps no more schemes, rounds and elements are followed: what is left of them is unbounded,
@@ -49,8 +51,8 @@ MAX_DEPTH = 40
 """How deep schemes are followed into each other."""
 EAGER_DEPTH = 8
 """Every so many calls inside each other the runtime lets one wait for its thoughts."""
-_LONGEST_NUMBER = 20
-"""Tokens of a number, at most."""
+_LARGE = 1e15
+"""Numbers below it have few digits."""
 
 
 class TokenCounter(Protocol):
@@ -59,6 +61,8 @@ class TokenCounter(Protocol):
     default_max_tokens: int
     batch: int
     """How many calls one request may hold."""
+    spread: int
+    """How many tokens a value that is not a text may take in a prompt, for each that a response has."""
 
     def price(self, model: str | None) -> tuple[float, float] | None:
         """US dollars of an input and of an output token, by the model that a prompt names (None: the run's
@@ -149,7 +153,7 @@ class Estimator:
 
     def amount(self, node: e.Expression, names: Names) -> Amount:
         found = self.guess(node, names).number
-        return found if found is not None else self._opaque(node, UNKNOWN)
+        return (found if found is not None else self._opaque(node, UNKNOWN)).count
 
     def length(self, node: e.Expression, names: Names) -> Amount:
         found = self.guess(node, names).length
@@ -205,7 +209,7 @@ class Estimator:
     def _opaque(self, node: e.Expression, value: Any) -> Amount:
         """A number as an atom that its text stands for."""
         if value is UNKNOWN:
-            return Amount.of(Atom(format_expression(node)))
+            return Amount.of(Atom(format_expression(node), *SIGNED))
         return Amount.of(Atom(format_expression(node), value, value) if value >= 0 else value)
 
     def _number(self, node: e.Expression, names: Names) -> Amount | None:
@@ -215,17 +219,18 @@ class Estimator:
                 return Amount.of(value)
             case e.Reference(name=name):
                 return names[name].number if name in names else None
-            case e.Binary(operator="+" | "-" | "*" as word, left=left, right=right):
+            case e.Binary(operator="+" | "-" | "*", left=left, right=right):
                 a, b = self._number(left, names), self._number(right, names)
-                return _combined(word, a, b) if a is not None and b is not None else None
+                return _combined(node, a, b) if a is not None and b is not None else None
             case e.Call(function=function, arguments=(e.Argument(value=of),)) if function.text == "len":
                 return self.length(of, names)
             case e.Call(function=function, arguments=(e.Argument(value=a_), e.Argument(value=b_))) if (
                 function.text in {"min", "max"}
             ):
                 a, b = self._number(a_, names), self._number(b_, names)
-                if a is None or b is None:
+                if a is None and b is None:
                     return None
+                a, b = a or self._opaque(a_, UNKNOWN), b or self._opaque(b_, UNKNOWN)
                 return a.at_most(b) if function.text == "min" else a.up_to(b)
             case e.Conditional():
                 return self.guess(node, names).number
@@ -264,12 +269,10 @@ class Estimator:
         return None, None
 
     def _tokens(self, node: e.Expression, names: Names, number: Amount | None) -> tuple[float, float]:
-        """About how many tokens a value has: a number few, a part no more than what it is taken from."""
-        if number is not None or isinstance(node, e.Compare):
-            return 1, _LONGEST_NUMBER
-        used = [names[name].tokens if name in names else (0, math.inf) for name in free_names(node)]
-        own = sum(self.counter.value(n.value) for n in walk(node) if isinstance(n, e.Constant))
-        return 0, own + sum(high for _, high in used)
+        """The fewest and the most tokens of a value."""
+        if number is not None and max(map(abs, number.bounds)) < _LARGE:
+            return 1, NUMBER
+        return 0, longest(node, names, self.counter.value)
 
     # ---------------------------------------------------------------- requests
 
@@ -289,14 +292,22 @@ class Estimator:
         chosen = {name: self.guess(value, scope) for name, value in (*declared.settings, *settings)}
         most = chosen["max_tokens"].value if "max_tokens" in chosen else None
         model = chosen["model"].value if "model" in chosen else None
+        most = most if isinstance(most, int) else self.counter.default_max_tokens
         return RequestEstimate(
             Amount.between(*self.counter.request(declared, known, tokens)),
-            most if isinstance(most, int) else self.counter.default_max_tokens,
+            most,
+            self._shown(declared, most),
             self.counter.price(model) if model is not UNKNOWN else None,
             self._values(declared, FlowScope(scope.root, dict(guesses), scope.floor)),
             chosen["retries"].number or ANYTHING if "retries" in chosen else ZERO,
             "hedge" in chosen,
         )
+
+    def _shown(self, prompt: ir.Prompt, most: int) -> float:
+        """The most tokens of a response's value in a prompt; Python makes anything of one."""
+        if prompt.reader is not None:
+            return math.inf
+        return most if prompt.result == STR else most * self.counter.spread
 
     def tools(self, prompt: str, scope: FlowScope) -> tuple[Amount, Bill, Amount] | None:
         declared = self.program.prompt(prompt)
@@ -470,14 +481,17 @@ class _Values(dict[str, Any]):
         return guess.value
 
 
-def _combined(word: str, a: Amount, b: Amount) -> Amount | None:
-    if word == "+":
+def _combined(node: e.Binary, a: Amount, b: Amount) -> Amount | None:
+    """The sum, product or difference of two numbers."""
+    (least, most), (low, high) = a.bounds, b.bounds
+    if node.operator == "+":
         return a + b
-    if word == "*":
-        return a * b if a.bounds[0] >= 0 and b.bounds[0] >= 0 else None
-    if a.exact is not None and b.exact is not None:
+    if node.operator == "*":
+        return a * b if min(least, low) >= 0 else None
+    if low == high and a.exact is not None and b.exact is not None:
         return Amount.of(a.exact - b.exact)
-    return None
+    # Of two different thoughts the same may be known, such as `len(it)`: they do not cancel out.
+    return Amount.of(Atom(format_expression(node), least - high, most - low, -math.inf))
 
 
 def _gives_number(node: e.Expression) -> bool:

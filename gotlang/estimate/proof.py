@@ -61,8 +61,7 @@ class Unproven:
 class Lengths:
     """A counter for proofs that knows neither prices nor how long texts are."""
 
-    default_max_tokens = 1
-    batch = 1
+    default_max_tokens = batch = spread = 1
 
     def price(self, model: str | None) -> tuple[float, float] | None:
         """Unknown."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from gotlang.amounts import ZERO, Amount, Polynomial
 from gotlang.flows import FREE, UNBOUNDED, Bill, Flow, FlowScope, Guess, Result, one_of
 from gotlang.operations.if_ import hops_before
+from gotlang.operations.names import used_names
 from gotlang.operations.record import BlockRecord, StepLabel, grows
 from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import WithBody
@@ -62,8 +63,10 @@ def _estimate(step: Repeat, scope: FlowScope, e: Estimating) -> Result:
     last: Result | None = (pool, FREE) if most == 0 else None
     cost: Bill | None = None
     number = 0
+    counted = any(step.counter in used_names(inner) for inner in step.body.steps)
+    exact = None if step.until is not None or counted else count.exact
     # A number of rounds that a param decides is followed a little further, for the sake of the formula.
-    probed = 3 if count.exact is not None and count.exact.constant is None and step.until is None else 0
+    probed = 3 if exact is not None and exact.constant is None else 0
     while last is None or number < probed:
         names: dict[str, Flow | Guess] = {step.body.entry: flow}
         if step.counter is not None:
@@ -72,9 +75,8 @@ def _estimate(step: Repeat, scope: FlowScope, e: Estimating) -> Result:
         found, another = e.region(step.body, inner)
         found = replace(found, single=found.single and step.single)
         number += 1
-        steady = another == cost and _alike(found, flow) and step.until is None and most != 0
-        if steady and count.exact is not None:
-            rest = Amount.of(count.exact - Polynomial.of(number - 1))
+        if exact is not None and another == cost and _alike(found, flow) and most != 0:
+            rest = Amount.of(exact - Polynomial.of(number - 1))
             return _further(flow, found, rest), bill + another.times(rest)
         flow, bill, cost = found, bill + another, another
         if number == most:

@@ -149,7 +149,7 @@ def estimate_samples(
         made = Amount(fewest, made.high)
     hops = scope.hops(needed_names(step), pool.hops) + rounds
     volume = e.made_from(pool, step.arguments, scope, together)
-    one = Guess(tokens=(0, request.most))
+    one = Guess(tokens=(0, request.shown))
     return Flow(ONE if step.single else made, one, hops, volume, step.single), request.bill(calls, requests)
 
 

@@ -93,7 +93,7 @@ def _estimate(step: ValidateAndImprove, scope: FlowScope, e: Estimating) -> Resu
     after = e.made_from(pool, step.arguments, scope)
     flow = replace(
         flow,
-        each=pool.each.or_(Guess(tokens=(0, request.most))),
+        each=pool.each.or_(Guess(tokens=(0, request.shown))),
         scorer=None,
         hops=flow.hops + judging + (request.rounds(ONE) + judging) * most_turns,
         volume=Amount(pool.volume.low, (after + tries * after).high),

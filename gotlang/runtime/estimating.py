@@ -21,6 +21,7 @@ from gotlang.operations.ask import PERSON
 from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.person import FREE_OF_CHARGE
 from gotlang.runtime.render import render
+from gotlang.templates import Template
 from gotlang.turns import holds_media
 from gotlang.types import (
     IMAGE,
@@ -35,6 +36,8 @@ from gotlang.types import (
 )
 
 _BATCH = 128
+_SPREAD = 4
+"""Tokens of a value that is not a text, at most, as JSON, for each of those that a model wrote it in."""
 
 
 @final
@@ -58,6 +61,7 @@ class Sizes:
         self._model = model
         self._options = options
         self._models = models
+        self.spread = 1 if models is None else _SPREAD
 
     def price_of(self, name: str | None) -> Price | None:
         """The price of a model by the name that a prompt has for it (None: the run's own)."""
@@ -96,10 +100,32 @@ class Sizes:
             around = request_tokens(messages)
         else:
             around = 16 + sum(_bytes(message.content) + 16 for message in messages)
-        holes = [(tokens[name], _shown(prompt, name)) for name in tokens if name not in shows]
-        media = sum(_most_of_media(prompt, name) for name in shows)
-        low = around + sum(max(0, low - 1) * shown for (low, _), shown in holes)
-        return low, around + media + sum(high * shown if shown else 0 for (_, high), shown in holes)
+        holes = {name: bounds for name, bounds in tokens.items() if name not in shows}
+        low = around + sum(max(0, low - 1) * _shown(prompt, name) for name, (low, _) in holes.items())
+        most = around + sum(_most_of_media(prompt, name) for name in shows)
+        most += sum(
+            high for name, (_, high) in holes.items() for turn in prompt.turns if turn.history == name
+        )
+        values = {**known, **smallest}
+        for text in prompt.texts:
+            if text.plain:
+                shown = ((high, _shown_in(text, name)) for name, (_, high) in holes.items())
+                most += sum(high * times for high, times in shown if times)
+            else:
+                sizes: dict[str, float] = {name: self.value(value) for name, value in values.items()}
+                sizes |= {name: high for name, (_, high) in holes.items()}
+                counts = {name: _elements(value) for name, value in known.items()}
+                counts |= {name: _elements(smallest[name], high) for name, (_, high) in holes.items()}
+                most += text.longest(self.value, sizes, counts) - self.value(text.render(values))
+        return low, most
+
+
+def _elements(value: Any, most: float | None = None) -> float:
+    """How many elements a value has that a loop goes through; with `most` tokens, where it is the smallest
+    of its type: each element of a list takes one at least, and a text may have any number of characters."""
+    if most is None:
+        return len(value) if isinstance(value, list | dict | str) else 1
+    return math.inf if isinstance(value, str) else most
 
 
 def _most_of_media(prompt: Prompt, name: str) -> float:
@@ -115,10 +141,13 @@ def _bytes(text: str) -> int:
 
 
 def _shown(prompt: Prompt, name: str) -> int:
-    """How often a text shows a value."""
+    """How often a prompt shows a value."""
     histories = sum(turn.history == name for turn in prompt.turns)
-    shows = re.compile(rf"\{{[{{%][^{{}}]*\b{name}\b[^{{}}]*[}}%]\}}")
-    return histories + sum(len(shows.findall(text.text)) for text in prompt.texts)
+    return histories + sum(_shown_in(text, name) for text in prompt.texts)
+
+
+def _shown_in(text: Template, name: str) -> int:
+    return len(re.findall(rf"\{{[{{%][^{{}}]*\b{name}\b[^{{}}]*[}}%]\}}", text.text))
 
 
 def _smallest(type_: Type, around: tuple[Type, ...] = ()) -> Any:

@@ -10,7 +10,7 @@ the very end of the template is dropped, as in Jinja.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
@@ -49,6 +49,23 @@ class Template(Frozen, frozen=True):
         need more than 100,000 iterations of loops, 10 million characters, or a similar amount of work.
         """
         return self._runnable.render(values)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it only shows values, each as it is."""
+        from gotlang.templates.sandbox import PlainTemplate
+
+        return isinstance(self._runnable, PlainTemplate)
+
+    def longest(
+        self, tokens: Callable[[Any], int], sizes: Mapping[str, float], counts: Mapping[str, float]
+    ) -> float:
+        """The most tokens of the text, infinity where that is not known (see
+        `gotlang.templates.longest.Longest`)."""
+        from gotlang.templates.longest import Longest
+        from gotlang.templates.rules import tree
+
+        return Longest(tokens, sizes, counts).blocks(tree(self.text).body)
 
     def problems(self, types: Mapping[str, Type]) -> list[Problem]:
         """What fails in every rendering with values of these types; names without a type are passed over."""

@@ -60,7 +60,7 @@ class _Only:
     responses, as dollars. `least` is what the cheapest of them costs in US dollars before its response, and
     `per_output` what a token of that does; infinite without such a request or price."""
 
-    batch = 1
+    batch = spread = 1
 
     def __init__(self, sizes: Sizes, prompt: str) -> None:
         self.default_max_tokens = sizes.default_max_tokens

@@ -1,0 +1,110 @@
+"""How long the text of a template gets, at most, where only the sizes of some values are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from jinja2 import nodes
+
+_NUMBER: Final = 310
+"""Tokens of a number that is worked out, at most; large whole ones are as long as what they are made of."""
+_BESIDE: Final = 4
+"""Tokens of what is written around each element of a list."""
+_NUMBERS: Final = ("wordcount", "length", "count")
+_KEPT: Final = {
+    *("string", "trim", "list", "first", "last", "min", "max", "sort", "unique", "reverse"),
+    *("sum", "int", "float", "round", "abs"),
+}
+"""Filters whose result is no longer than what they are applied to, or a number."""
+_SPREAD: Final = ("capitalize", "lower", "title", "upper", "batch", "items", "tojson")
+"""Those whose result may be longer, but not `_BESIDE` times as long. Of others nothing is known."""
+_SAME_COUNT: Final = ("list", "sort", "reverse", "unique", "items", "map", "batch")
+"""Filters that leave no more elements than there were."""
+
+
+@final
+@dataclass(frozen=True)
+class Longest:
+    """Bounds for a template, in tokens as `tokens` counts them of a known value. `sizes` are the most that
+    the values take, by name, `counts` how many elements they have, infinity where that is not known."""
+
+    tokens: Callable[[Any], int]
+    sizes: Mapping[str, float]
+    counts: Mapping[str, float]
+
+    def blocks(self, parts: Iterable[nodes.Node]) -> float:
+        """What texts and blocks one after the other come to."""
+        return sum(map(self._block, parts))
+
+    def _block(self, node: nodes.Node) -> float:
+        match node:
+            case nodes.Output():
+                return sum(map(self._expression, node.nodes))
+            case nodes.If():
+                ways = (self.blocks(way) for way in (node.body, node.else_))
+                return max(*ways, *map(self._block, node.elif_))
+            case nodes.For():
+                count, whole = self._count(node.iter), self._expression(node.iter)
+                # A block is no longer than a line that leads from no element to one that is all of them.
+                empty, full = (self._inside(node, size).blocks(node.body) for size in (0.0, whole))
+                return (count * empty if empty else 0) + (full - empty if full < math.inf else full)
+        return math.inf
+
+    def _inside(self, loop: nodes.For, size: float) -> Longest:
+        """The bounds in a loop, where an element takes so much."""
+        names = [loop.target.name] if isinstance(loop.target, nodes.Name) else []
+        names += [target.name for target in loop.target.find_all(nodes.Name)]
+        own = dict.fromkeys(names, size)
+        counts = {**self.counts, **dict.fromkeys(names, size or 1)}
+        return Longest(self.tokens, {**self.sizes, **own, "loop": size + _NUMBER}, counts)
+
+    def _count(self, node: nodes.Node) -> float:
+        """How many elements a loop goes through."""
+        match node:
+            case nodes.Name():
+                return self.counts.get(node.name, math.inf)
+            case nodes.Getattr() | nodes.Getitem():
+                return self._count(node.node)
+            case nodes.Filter(name=name) if name in _SAME_COUNT and node.node is not None:
+                return self._count(node.node)
+            case nodes.List() | nodes.Tuple():
+                return len(node.items)
+            case nodes.Call(args=[nodes.Const(value=int() as stop)]):
+                return max(0, stop)
+            case nodes.Call(args=[nodes.Filter(name="length" | "count", node=nodes.Expr() as of)]):
+                return self._count(of)
+        return math.inf
+
+    def _expression(self, node: nodes.Node | None) -> float:
+        of = self._expression
+        match node:
+            case nodes.TemplateData():
+                return self.tokens(node.data)
+            case nodes.Const():
+                return self.tokens(node.value)
+            case nodes.Name():
+                return self.sizes.get(node.name, math.inf)
+            case nodes.Getattr() | nodes.Getitem() | nodes.Neg() | nodes.Pos():
+                return of(node.node) + 1
+            case nodes.Compare() | nodes.Not() | nodes.Test() | nodes.Div():
+                return _NUMBER
+            case nodes.CondExpr():
+                return max(of(node.expr1), of(node.expr2))
+            case nodes.BinExpr() if not isinstance(node, nodes.Pow):
+                return max(_NUMBER, of(node.left) + of(node.right) + 1)
+            case nodes.Concat():
+                return sum(map(of, node.nodes))
+            case nodes.List() | nodes.Tuple():
+                return sum((of(item) + _BESIDE for item in node.items), 2)
+            case nodes.Filter(name="join"):
+                return of(node.node) * (1 + sum(map(of, node.args)))
+            case nodes.Filter(name="default"):
+                return max(of(node.node), *map(of, node.args), 0)
+            case nodes.Filter(name=name) if name in _NUMBERS:
+                return _NUMBER
+            case nodes.Filter(name=name) if name in _KEPT or name in _SPREAD:
+                return max(_NUMBER, of(node.node) * (1 if name in _KEPT else _BESIDE))
+        return math.inf
