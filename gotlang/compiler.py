@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gotlang.collecting import relaxed_gc
+from gotlang.consequences import Unknown, on_line, unfinished
 from gotlang.diagnostics import Diagnostic, Fix, Label, Report, in_order
 from gotlang.errors import CompileError, GotError, UsageError
 from gotlang.linking.inline import inline
@@ -114,7 +115,6 @@ def stored_program(path: str, program: Program, sources: Mapping[str, Source]) -
     return Compiled(source, sources, (module,), (), checked, stored=program)
 
 
-@relaxed_gc()
 def compile_source(
     source: Source,
     read: Reader | None = None,
@@ -133,8 +133,31 @@ def compile_source(
     diagnostics of the same program, if it is known that none is an error: what only finds some is left out.
     `seen` is told what editors ask, also of a program with errors.
     """
+    found = _compile(source, read, functions, named, files, known, seen)
+    typed = tuple(d for d in unfinished(found.diagnostics, source) if d.code != "GOT0741")
+    if not typed or all(on_line(d, typed, source) for d in found.diagnostics if d.severity == "error"):
+        return found
+    without = {
+        (d.code, d.span) for d in _compile(source, read, functions, named, files, typed=typed).diagnostics
+    }
+    left = (d for d in found.diagnostics if (d.code, d.span) in without or on_line(d, typed, source))
+    return replace(found, diagnostics=tuple(left))
+
+
+@relaxed_gc()
+def _compile(
+    source: Source,
+    read: Reader | None,
+    functions: tuple[n.PythonFunction, ...],
+    named: Opener | None,
+    files: Files | None,
+    known: tuple[Diagnostic, ...] | None = None,
+    seen: Seen | None = None,
+    typed: Sequence[Diagnostic] = (),
+) -> Compilation:
+    """The same; a line with one of the mistakes `typed` counts as one that cannot be read."""
     sources: dict[str, Source] = {source.name: source}
-    module, found = parse(source)
+    module, found = parse(source, typed)
     diagnostics = list(found)
     modules = [module]
     pending = [module]
@@ -162,14 +185,13 @@ def compile_source(
     packages = {m.span.source for m in modules if in_package(m.span.source)}
     whole = without_unused(inlined.modules, types, packages)
     shown = {**shown, **inlined.shown}
-    unsure = frozenset[str]().union(*(m.unsure for m in modules))
-    lost = [span for m in modules for span in m.lost]
+    unknown = Unknown(modules, sources, found)
     if any(d.code == "GOT0107" for d in diagnostics):
-        unsure |= {"*"}  # a file that was not imported
-    diagnostics += [
-        _as_written(d, shown) for d in report.diagnostics if not (broken and _follows(d, unsure, lost))
-    ]
-    unsure |= {f"{_word(sources, d.span)}*" for d in report.diagnostics if d.code == "GOT0741"}
+        unknown.names.add("*")  # a file that was not imported
+    reported = unknown.without_consequences(report.diagnostics) if broken else report.diagnostics
+    diagnostics += [_as_written(d, shown) for d in reported]
+    for d in unfinished(report.diagnostics, source):
+        unknown.names |= {"*", f"{unknown.text(d.span)}*"} if d.code == "GOT0741" else set()
     broken = broken or any(d.severity == "error" for d in report.diagnostics)
     checked = check(whole, functions, targets, sources, mentioned, inlined.ascribed, seen)
     if known is not None and checked.ok and not broken:
@@ -178,10 +200,8 @@ def compile_source(
         from gotlang.analysis import analyze
 
         checked = replace(checked, diagnostics=in_order([*checked.diagnostics, *analyze(checked, files)]))
-    further = [
-        _as_written(d, shown) for d in checked.diagnostics if not (broken and _follows(d, unsure, lost))
-    ]
-    found_in_all = in_order([*diagnostics, *further])
+    further = unknown.without_consequences(checked.diagnostics) if broken else checked.diagnostics
+    found_in_all = in_order([*diagnostics, *(_as_written(d, shown) for d in further)])
     if any(d.severity == "error" for d in found_in_all):
         return Compilation(source, sources, tuple(modules), found_in_all)
     if not mentioned:  # nothing runs, or is loaded, of what the schemes of other files need for themselves
@@ -295,44 +315,6 @@ def _as_written(found: Diagnostic, shown: Mapping[str, str]) -> Diagnostic:
         help=help,
         fix=found.fix and Fix(found.fix.span, text(found.fix.text)),
     )
-
-
-_CONSEQUENCES = {
-    *(
-        "GOT0103",
-        "GOT0104",
-        "GOT0219",
-        "GOT0313",
-        "GOT0315",
-        "GOT0404",
-        "GOT0406",
-        "GOT0602",
-        "GOT0746",
-        "GOT0749",
-    )
-}
-
-
-def _follows(found: Diagnostic, unsure: frozenset[str], lost: Sequence[Span]) -> bool:
-    """Whether a problem may be there only because of what could not be read: something that seems never used,
-    or a name that is not known, and that it may have declared."""
-    if found.severity == "warning":
-        return True
-    quoted = re.findall(r"`([^`]+)`", f"{found.message} {found.at}")
-    if found.code not in _CONSEQUENCES or not quoted:
-        return False
-    place = found.span
-    if any(one.source == place.source and one.start <= place.start < one.end for one in lost):
-        return True
-    starts = tuple(word[:-1] for word in unsure if word.endswith("*") and word != "*")
-    return all(word in unsure or word.startswith(starts) for word in quoted[-1].split()) or (
-        "*" in unsure and found.code != "GOT0404"
-    )
-
-
-def _word(sources: Mapping[str, Source], span: Span) -> str:
-    """The text of a place in one of the sources."""
-    return sources[span.source].text[span.start : span.end] if span.source in sources else ""
 
 
 def _mentioned(module: n.Module, read: Reader) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""Cuts one line of a right program at a random place, as while it is typed, and asks for all the rest: every
-other declaration and step is in the tree, an error elsewhere is reported, and none that only follows.
+"""Damages one line of a right program as typing does, and asks for all the rest: every other declaration and
+step is in the tree, an error elsewhere is reported, and none that only follows.
 
     python -m tests.cuts --runs 2000
 
@@ -8,9 +8,11 @@ other declaration and step is in the tree, an error elsewhere is reported, and n
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from random import Random
 from typing import NamedTuple
 
@@ -27,41 +29,132 @@ _PARTS = (
     n.Step | n.Evaluate | n.Bind | n.Return | n.Skip | n.Block | n.MatchBranch
     | n.Turn | n.Example | n.ParseForm | n.Setting
 )  # fmt: skip
+_GARBAGE = (
+    "%%",
+    "= =",
+    ")",
+    "]",
+    "}",
+    "(",
+    "[",
+    "{",
+    '"',
+    "foo bar",
+    "->",
+    ":",
+    ",",
+    "=",
+    "é",
+    ".",
+    "12",
+    "??",
+    "!",
+    "@",
+)
 
 
-class Cut(NamedTuple):
-    """A program of which a line ends early: the offsets of what is gone, and the lines, from 0, of what is
-    broken by that (more than one where brackets or quotes were open)."""
+class Damage(NamedTuple):
+    """A program with a damaged line: the offsets of what is new or gone, the lines of the program, from 0,
+    that are broken by that (more than one where brackets or quotes were open), and how many were added."""
 
     text: str
     start: int
     end: int
     first: int
     last: int
+    added: int
+    kind: str = "cut"
+
+    def moved(self, line: int) -> int:
+        """Where a line of the program is in the damaged one."""
+        return line + (self.added if line > self.last or (self.added < 0 and line >= self.last) else 0)
 
 
-def cut(rng: Random, text: str) -> Cut:
-    """A program with a random line cut behind its first character."""
+def _cut(rng: Random, line: str, margin: int) -> list[str]:
+    return [line[: rng.randrange(margin + 1, len(line) + 1)]]
+
+
+def _deleted(rng: Random, line: str, margin: int) -> list[str]:
+    return []
+
+
+def _garbage(rng: Random, line: str, margin: int) -> list[str]:
+    at = rng.randrange(margin, len(line) + 1)
+    return [line[:at] + rng.choice(_GARBAGE) + line[at:]]
+
+
+def _unclosed(rng: Random, line: str, margin: int) -> list[str]:
+    signs = [found.start() for found in re.finditer(r'["()\[\]{}]', line)]
+    if signs and rng.random() < 0.7:
+        at = rng.choice(signs)
+        return [line[:at] + line[at + 1 :]]
+    at = rng.randrange(margin, len(line) + 1)
+    return [line[:at] + rng.choice('([{"') + line[at:]]
+
+
+def _indented(rng: Random, line: str, margin: int) -> list[str]:
+    return [" " * max(0, margin + rng.choice((-8, -4, -3, -2, -1, 1, 2, 4))) + line.strip()]
+
+
+def _keyword(rng: Random, line: str, margin: int) -> list[str]:
+    word = re.match(r"\w*", line[margin:])
+    ends = margin + (len(word[0]) if word else 0)
+    return [line[: rng.randrange(margin, max(ends, margin + 1))] + line[ends:]]
+
+
+def _typed(rng: Random, line: str, margin: int) -> list[str]:
+    others = [one for one in rng.choice(programs()).split("\n") if one.strip() and one.strip()[0] != "#"]
+    if margin:
+        others = [one for one in others if one[0] == " "] or others
+    new = rng.choice(others).strip()
+    new = " " * margin + new[: rng.randrange(1, len(new) + 1)]
+    return [new, line] if line.rstrip().endswith(":") or rng.random() < 0.5 else [line, new]
+
+
+KINDS: dict[str, Callable[[Random, str, int], list[str]]] = {
+    "cut": _cut, "deleted": _deleted, "garbage": _garbage, "unclosed": _unclosed, "indented": _indented,
+    "keyword": _keyword, "typed": _typed,
+}  # fmt: skip
+
+
+def damage(rng: Random, text: str, kind: str = "cut") -> Damage:
+    """A program with a random line damaged."""
     lines = text.split("\n")
     at = rng.choice([i for i, line in enumerate(lines) if line.strip() and line.strip()[0] != "#"])
-    margin = len(lines[at]) - len(lines[at].lstrip())
-    keep = rng.randrange(margin + 1, len(lines[at]) + 1)
-    start = len("\n".join(lines[:at])) + (at > 0) + keep
-    end = start - keep + len(lines[at])
+    new = KINDS[kind](rng, lines[at], len(lines[at]) - len(lines[at].lstrip()))
+    made = "\n".join([*lines[:at], *new, *lines[at + 1 :]])
+    same = next(
+        (i for i, (a, b) in enumerate(zip(text, made, strict=False)) if a != b), min(len(text), len(made))
+    )
+    start = same if kind != "deleted" else len("\n".join(lines[:at])) + (at > 0)
     first, last = _logical(text, at)
-    return Cut(text[:start] + text[end:], start, end, first, last)
+    if kind == "typed" and first == last:
+        return Damage(made, start, start, at + (new[0] == lines[at]), at - (new[0] != lines[at]), 1, kind)
+    return Damage(made, start, start + max(0, len(text) - len(made)), first, last, len(new) - 1, kind)
+
+
+def cut(rng: Random, text: str) -> Damage:
+    """A program with a random line cut behind its first character."""
+    return damage(rng, text)
 
 
 def _logical(text: str, at: int) -> tuple[int, int]:
     """The first and the last line of the step, head or part that a line belongs to."""
+    return max(
+        ((first, last) for _, first, last in _placed(text) if first <= at <= last),
+        key=lambda place: place[1] - place[0],
+        default=(at, at),
+    )
+
+
+@cache
+def _placed(text: str) -> list[tuple[e.Node, int, int]]:
+    """The declarations and their parts, each with its first and last line, without those inside it."""
     source = Source.of("whole.got", text)
-    module, _ = parse(source)
-    found = at, at
-    for _, start, end in _places(module):
-        first, last = (source.position(offset)[0] - 1 for offset in (start, max(start, end - 1)))
-        if first <= at <= last and last - first > found[1] - found[0]:
-            found = first, last
-    return found
+    return [
+        (node, source.position(start)[0] - 1, source.position(max(start, end - 1))[0] - 1)
+        for node, start, end in _places(parse(source)[0])
+    ]
 
 
 def _places(module: n.Module) -> Iterator[tuple[e.Node, int, int]]:
@@ -73,69 +166,73 @@ def _places(module: n.Module) -> Iterator[tuple[e.Node, int, int]]:
             yield node, node.span.start, node.span.end if simple or not inner else min(inner)
 
 
-def parts(text: str, broken: Cut | None = None) -> Counter[str]:
-    """The declarations and parts of a program as texts; only those that are not `broken`."""
-    source = Source.of("whole.got", text)
-    module, _ = parse(source)
+def parts(text: str, broken: Damage | None = None) -> Counter[str]:
+    """The declarations and parts of a program as texts; only those that are not `broken`, where they are
+    then."""
+    lines = text.split("\n")
     found: Counter[str] = Counter()
-    for node, start, _ in _places(module):
-        line = source.position(start)[0]
-        if broken is None or not broken.first <= line - 1 <= broken.last:
-            text = type(node).__name__
-            text += f" in {line}: {source.line(line).strip()}"
+    for node, line, _ in _placed(text):
+        if broken is None or not broken.first <= line <= broken.last:
+            now = broken.moved(line) if broken is not None else line
+            shown = f"{type(node).__name__} in {now + 1}: {lines[line].strip()}"
             if isinstance(node, n.Step | n.Turn | n.Example):
-                text += " " + source.text[node.span.start : node.span.end]
-            found[text] += 1
+                shown += " " + text[node.span.start : node.span.end]
+            found[shown] += 1
     return found
 
 
-def hold(rng: Random, text: str) -> str:
-    """Cut a line of a program, with a mistake in another one, and look at what is left of the tree and is
+def hold(rng: Random, text: str, kind: str = "cut") -> str:
+    """Damage a line of a program, with a mistake in another one, and look at what is left of the tree and is
     said; returns what became of it. Raises Lost."""
-    made = cut(rng, text)
-    if missing := parts(text, made) - parts(made.text):
-        found, source = errors(made.text)
-        raise Lost(_told(f"not in the tree: {[*missing]}", made, found, source))
+    made = damage(rng, text, kind)
+    if kind == "deleted" and re.match(r"[^ #\n]", text.split("\n")[made.first]):
+        return "a declaration without its head"
     found, source = errors(made.text)
+    if missing := parts(text, made) - parts(made.text):
+        raise Lost(_told(f"not in the tree: {[*missing]}", made, found, source))
+    last = made.last + max(0, made.added)
     on = {source.position(problem.span.start)[0] - 1 for problem in found}
     if not found:
         return "right"
-    if not any(made.first <= line <= made.last for line in on):
+    if kind == "deleted" or not any(made.first <= line <= last for line in on):
         return "another program"
-    if len(found) > 1:
+    if any(not made.first <= line <= last for line in on) or (len(found) > 1 and kind == "cut"):
         raise Lost(_told(f"{len(found)} errors", made, found, source))
     return "one error" if planted(rng, text, made) else "one error, and no place for another"
 
 
-def planted(rng: Random, text: str, made: Cut) -> bool:
+def planted(rng: Random, text: str, made: Damage) -> bool:
     """Whether a mistake elsewhere could be made; it is reported, or Lost is raised."""
-    lines = made.text.split("\n")
+    lines = text.split("\n")
+    if re.match(r'(?:import|from) +"', lines[made.first]):
+        return False  # which file is imported is not known, so that any operation may be
     mistake = mistaken(rng, lines, made.first)
     if mistake is None or made.first - 1 <= mistake[0] <= made.last + 1:
         return False
     head = max(line for line in range(mistake[0] + 1) if lines[line][:1].strip())
-    alone, source = errors(
-        "\n".join([*text.split("\n")[: mistake[0]], mistake[1], *text.split("\n")[mistake[0] + 1 :]])
-    )
+    alone, source = errors("\n".join([*lines[: mistake[0]], mistake[1], *lines[mistake[0] + 1 :]]))
     on = [source.position(problem.span.start)[0] - 1 for problem in alone]
     if mistake[0] not in on or head == made.first:  # any name in it may be one of its inputs
         return False
-    lines[mistake[0]] = mistake[1]
+    lines, there = made.text.split("\n"), made.moved(mistake[0])
+    lines[there] = mistake[1]
     found, source = errors("\n".join(lines))
-    if mistake[0] not in {source.position(problem.span.start)[0] - 1 for problem in found}:
-        raise Lost(_told(f"the mistake in line {mistake[0] + 1} is not found", made, found, source))
+    if there not in {source.position(problem.span.start)[0] - 1 for problem in found}:
+        raise Lost(_told(f"the mistake in line {there + 1} is not found", made, found, source))
     return True
 
 
-def _told(what: str, made: Cut, found: list[Diagnostic], source: Source) -> str:
+def _told(what: str, made: Damage, found: Sequence[Diagnostic], source: Source) -> str:
     shown = "\n".join(render(problem, {source.name: source}) for problem in found)
-    return f"{what}: line {made.first + 1} is cut: {made.text[: made.start].splitlines()[-1]!r}\n{shown}"
+    line = made.text.split("\n")[min(made.first, made.text.count("\n"))]
+    at = made.text[: made.start].split("\n")[-1]
+    return f"{what}: line {made.first + 1} is {made.kind}: {line!r} at {at!r}\n{shown}"
 
 
 def tried(seed: str) -> list[str]:
-    """One line of one program cut, both chosen by a seed."""
+    """One line of one program damaged in one way, all chosen by a seed."""
     rng = Random(seed)
-    return [hold(rng, rng.choice(programs()))]
+    return [hold(rng, rng.choice(programs()), rng.choice([*KINDS]))]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from random import Random
 from gotlang.compiler import compile_source
 from gotlang.diagnostics import Diagnostic, render
 from gotlang.span import Source
-from tests.fuzz import ROOT, read
+from tests.fuzz import ROOT
 from tests.support.laws import command
 
 _STEP = re.compile(r"^( +(?:\w+ = )?)(?!Repeat\b)[A-Z]\w*(?=\(.*\) )")
@@ -29,17 +29,24 @@ class Lost(AssertionError):
 
 @cache
 def programs() -> list[str]:
-    """Every right program of the project: of `programs/`, and of the pages about schemes."""
-    texts = [path.read_text() for path in sorted((ROOT / "programs").rglob("*.got"))]
-    for page in sorted((ROOT / "docs" / "schemes").glob("*.md")):
+    """Every right program of the project: its files but those of tests, and those of the pages."""
+    folders = "programs", "studies", "benchmarks", "gotlang"
+    texts = [path.read_text() for folder in folders for path in sorted((ROOT / folder).rglob("*.got"))]
+    for page in sorted((ROOT / "docs").rglob("*.md")):
         texts += re.findall(r"^```got\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    return [text for text in texts if not errors(text)[0]]
+    return [text for text in dict.fromkeys(texts) if not errors(text)[0]]
+
+
+def _read(name: str) -> str:
+    """What a program imports, from its folder."""
+    folders = (ROOT / "programs" / folder for folder in ("", "listings", "evidence"))
+    return next((path for folder in folders if (path := folder / name).exists()), ROOT / name).read_text()
 
 
 def errors(text: str) -> tuple[list[Diagnostic], Source]:
     """The errors of a text, and its source."""
     source = Source.of("broken.got", text)
-    found = compile_source(source, read).diagnostics
+    found = compile_source(source, _read).diagnostics
     return [problem for problem in found if problem.severity == "error"], source
 
 
@@ -77,8 +84,8 @@ def hold(rng: Random, text: str) -> str:
     if mistake is None:
         return "nothing to be wrong in"
     other, wrong = mistake
-    alone, _ = errors("\n".join([*lines[:other], wrong, *lines[other + 1 :]]))
-    if len(alone) != 1:
+    alone, source = errors("\n".join([*lines[:other], wrong, *lines[other + 1 :]]))
+    if [source.position(problem.span.start)[0] - 1 for problem in alone] != [other]:
         return "more than a mistake"
     lines[other] = wrong
     lines[at] = broken(rng, lines[at])

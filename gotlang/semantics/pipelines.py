@@ -139,10 +139,10 @@ class PipelineChecker:
         for statement in bindings:
             if n.is_lost(statement):
                 self.statement(statement, UNKNOWN, scope, False)
-            elif not isinstance(statement, n.Bind):
+            elif not isinstance(statement, n.Bind) and not any(map(n.is_lost, node.body.statements)):
                 message = "a score is bindings and then one number"
                 self.report.error("GOT0303", message, statement.span, help="write `name = ...`")
-            else:
+            elif isinstance(statement, n.Bind):
                 self._bind(statement, START, scope)
         if n.is_lost(last):
             self.statement(last, UNKNOWN, scope, True)

@@ -117,7 +117,7 @@ def _turns(node: n.Prompt, signature: Signature, symbols: Symbols, report: Repor
                     turn.text.span,
                     help=help,
                 )
-    if node.turns and node.examples and not node.as_turns:
+    if node.turns and node.examples and not node.as_turns and not any(map(n.is_lost, node.settings)):
         help = "write `examples as turns:`"
         message = "the examples of a prompt with turns are turns"
         report.error("GOT0701", message, node.examples[0].span, help=help)
@@ -151,7 +151,7 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
             if node.tools:
                 message = "a response that must be JSON cannot call tools"
                 report.error("GOT0402", message, span, help="remove `structured`, or the tools")
-        if name in TOOL_SETTINGS and not node.tools:
+        if name in TOOL_SETTINGS and not node.tools and not any(map(n.is_lost, node.settings)):
             help = f"name them: `tools search, read`, or remove `{name}`"
             report.error("GOT0402", f"`{name}` is for prompts with tools", span, help=help)
         given = setting.value

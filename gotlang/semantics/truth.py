@@ -22,6 +22,7 @@ def _suite(suite: n.Suite, why: Label | None, seen: list[n.Step], report: Report
         value = statement.value if isinstance(statement, n.Bind) else statement
         if isinstance(statement, n.Bind) and statement is not suite.statements[-1]:
             late = Label(statement.name.span, "a name, not the result")
+        late = None if any(map(n.is_lost, suite.statements)) else late
         match value:
             case n.Step(operation=operation) if operation.text == "GroundTruth":
                 _measure(value, late, seen, report)

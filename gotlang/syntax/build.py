@@ -110,7 +110,11 @@ class TreeBuilder(Choices):
         among the lines that could not be read."""
         texts = {role: [turn for turn in found if turn.role == role] for role in ("", "system", "user")}
         several = len(texts["user"]) > 1 or (texts["user"] and len(texts["system"]) > 1)
-        if several or any(turn.role not in texts for turn in found) or (texts["user"] and lost):
+        if (
+            several
+            or any(turn.role not in texts for turn in found)
+            or (lost and (texts["user"] or (texts["system"] and not texts[""])))
+        ):
             for turn in texts[""]:
                 help = "in a prompt with turns each text says whose it is: write `user` before this one"
                 self._problem("GOT0701", "missing `user`", turn.span, help)
@@ -380,9 +384,10 @@ class TreeBuilder(Choices):
                 found[-1] = joined
             else:
                 found.append(statement)
-        for statement in found:
+        for statement, after in zip(found, [*found[1:], None], strict=True):
             block = statement.value if isinstance(statement, n.Bind) else statement
-            if isinstance(block, n.Try) and block.otherwise is block.body:
+            missing = isinstance(block, n.Try) and block.otherwise is block.body
+            if missing and not (after is not None and n.is_lost(after)):
                 place = replace(block.span, end=block.span.start + 3)
                 self._problem("GOT0340", "`try` needs an `else`", place, _TRY_HELP)
         return n.Suite(found[0].span.to(found[-1].span), tuple(found))

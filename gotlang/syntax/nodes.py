@@ -597,10 +597,13 @@ class Comment(Node, frozen=True):
     nested: bool = False
 
 
+ANY_OPERATION = "*A"
+
+
 class Module(Node, frozen=True):
     """One file: its declarations in order, and its comments, which only the printer looks at. `unsure` are
-    the words of what could not be read: `*` for any, `so*` for any that starts so. `lost` are the
-    declarations whose inputs could not be read, so that any name in them may be one."""
+    the words of what could not be read: `*` for any, `*A` for any operation, `so*` for any that starts
+    so. `lost` are the places whose first line could not be read, so that it may declare any name in them."""
 
     declarations: tuple[Declaration, ...]
     comments: tuple[Comment, ...] = ()

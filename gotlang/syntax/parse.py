@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -23,13 +23,16 @@ from gotlang.diagnostics import Diagnostic, Label, in_order
 from gotlang.patterns import lazy_pattern
 from gotlang.span import MAX_LENGTH, Fragment, Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node
-from gotlang.syntax.nodes import Comment, Declaration, Module, Suite, Vary
+from gotlang.syntax.nodes import ANY_OPERATION, Comment, Declaration, Module, Suite, Vary
 from gotlang.syntax.recovery import (
+    BLOCKS,
     SIGNS,
     Hole,
     end_of_code,
     is_hole,
+    with_head,
     without_body,
+    without_indentation,
     without_line,
     without_tabs,
     without_text,
@@ -49,8 +52,9 @@ _WORDS = lazy_pattern(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n]
 
 
 @relaxed_gc()
-def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
-    """The module of a source, and what is wrong with its syntax.
+def parse(source: Source, known: Sequence[Diagnostic] = ()) -> tuple[Module, tuple[Diagnostic, ...]]:
+    """The module of a source, and what is wrong with its syntax; a line with one of the `known` mistakes is
+    not read.
 
     A line with a mistake is a hole in the tree, and a declaration of one line is left out: one run shows as
     many mistakes as it can.
@@ -64,7 +68,8 @@ def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
     declarations: list[Declaration] = []
     for chunk in chunks:
         fragment = Fragment(source.name, text[chunk.start : chunk.end], chunk.start)
-        declarations.extend(reader.read(fragment, chunk.problems))
+        own = [problem for problem in known if chunk.start <= problem.span.start < chunk.end]
+        declarations.extend(reader.read(fragment, chunk.problems, own))
         if len(reader.problems) >= MAX_PROBLEMS:
             break
     unsure, problems = frozenset(reader.unsure), _without_orphans(text, reader.problems)
@@ -153,15 +158,32 @@ def _too_long(source: Source, at: int, limit: str) -> Diagnostic:
 
 _FIRST_LINE = lazy_pattern(r"[ \t]*+(?=[^ \t\n#])")
 _DECLARATION = lazy_pattern(
-    r"^(?:(?:function|metric|operation|param|partial|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=]"
-    r'|import[ \t]+(?:["pc]|\w+\.\w)|from[ \t]+["\w][^\n]*[ \t]import\b|simulate[ \t]+with\b'
+    r"^(?:(?:function|metric|operation|param|partial|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=\[]"
+    r'|import[ \t]+(?:["pcm]|\w+\.\w)|from[ \t]+["\w][^\n]*[ \t]import\b|simulate[ \t]+with\b'
     r'|(?:test|law)[ \t]+")',
     re.MULTILINE,
 )
+_INDENTED = lazy_pattern(
+    r"(?:function|metric|operation|partial|prompt|score|scheme)[ \t]+\w+[ \t]*[(\[]"
+    r"|(?:param|type)[ \t]+\w+[ \t]*[:=]"
+    r'|import[ \t]+(?:["pcm]|\w+\.\w)|from[ \t]+["\w][^\n]*[ \t]import\b|(?:test|law)[ \t]+"'
+    r"|(?:\w+[ \t]+)?\w+\([^\n]*\)[ \t]*->[^\n]*:[ \t]*$",
+    re.MULTILINE,
+)
+"""A line that is a declaration wherever it is."""
+_STRAY = lazy_pattern(
+    r'[A-Z]\w*[ \t]*[({\[]|["(\[{]|(?:foreach|repeat|reduce|if|elif|else|return|match|try|skip)\b'
+    r"|(?:vary|minimize|maximize|parse|examples|instruction|system|user|assistant|messages|tools)[ \t]"
+    r"|\w+[ \t]*=|\w+[ \t]+\d"
+)
+"""A line that is no declaration, but one of a block."""
 _PAIRS = {")": "(", "]": "[", "}": "{"}
+_BLOCK_ABOVE = lazy_pattern(r"^ +[^ \n#]", re.MULTILINE)
 _MAX_RESTARTS = 10
 _THREE = '"""'
-_TWO_QUOTES = lazy_pattern(r'^[^"\n]*+(?:"[^"\n]++"[^"\n]*+)*+""[ ]*+$|^ ++"[ ]*+$', re.MULTILINE)
+_TWO_QUOTES = lazy_pattern(
+    r'^[^"\n]*+(?:"[^"\n]++"[^"\n]*+)*+(?<![)=,(+\[] )(?<![)=,(+\[])""[ ]*+$|^ ++"[ ]*+$', re.MULTILINE
+)
 
 
 class Chunk(Struct):
@@ -191,6 +213,7 @@ class _Scanner:
         self.comments: list[Comment] = []
         self._brackets: list[tuple[str, int]] = []
         self._columns = [0]
+        self._opened: dict[int, int] = {}
         self._long_texts: list[tuple[int, int]] = []
         self._restarts = 0
 
@@ -226,11 +249,21 @@ class _Scanner:
             if indentation or not _DECLARATION.match(self._text, code):
                 return
             self._never_closed()
-        if not indentation or not self.chunks:
+        above = self._text[self.chunks[-1].start : start] if self.chunks else ""
+        first = above.split("\n", 1)[0].partition(" #")[0].rstrip()
+        if first and not indentation and self._text[code] in _PAIRS and not first.endswith(":"):
+            return  # the end of a head
+        inside = first.endswith(":") or _BLOCK_ABOVE.search(above)
+        if not indentation and inside and _STRAY.match(self._text, code):
+            help = "indent it by four spaces for each block that it is in"
+            self._problem("GOT0003", "a step is indented", start, end_of_code(self._text, code), help)
+            return
+        orphan = indentation and _PLAIN.match(above) and "\n" not in above.strip()
+        if not indentation or not above or orphan or _INDENTED.match(self._text, code):
             if self.chunks:
                 self.chunks[-1].end = start
             self.chunks.append(Chunk(start, len(self._text)))
-            self._columns = [0]
+            self._columns, self._opened = [0], {}
         if "\t" in indentation:
             at = start + indentation.index("\t")
             self._problem("GOT0003", "tab in the indentation", at, at + 1, "indent with four spaces")
@@ -241,15 +274,19 @@ class _Scanner:
             self._indent(len(indentation), code)
 
     def _indent(self, column: int, code: int) -> None:
-        columns = self._columns
+        columns, opened = self._columns, self._opened
         if column > columns[-1]:
             columns.append(column)
+            opened[column] = code
             if len(columns) == MAX_DEPTH + 1:
                 self._problem("GOT0005", f"blocks nested more than {MAX_DEPTH} levels deep", code, code + 1)
+        inner = columns[-1]
         while column < columns[-1]:
-            columns.pop()
+            inner = columns.pop()
         if column != columns[-1]:
             columns.append(column)
+            if column == columns[-2] + 4:
+                code = opened.get(inner, code)  # this line is right, and the one that began the block is not
             end, help = end_of_code(self._text, code), "align it with the block it belongs to"
             self._problem("GOT0003", "indentation does not match any block above", code, end, help)
 
@@ -336,11 +373,14 @@ class _Scanner:
             self.chunks.pop()
         chunk = self.chunks[-1]
         chunk.end = len(self._text)
-        chunk.problems = [p for p in chunk.problems if p.span.start < self._base + at]
+        chunk.problems = [
+            p for p in chunk.problems if p.span.start <= self._base + self._text.rfind("\n", 0, at)
+        ]
         while self.comments and self.comments[-1].span.start > self._base + at:
             self.comments.pop()
         margin = self._text.rfind("\n", 0, at) + 1
         code = re.compile("[ ]*").match(self._text, margin)
+        self._opened = {}
         self._brackets, self._columns, self._long_texts = [], sorted({0, len(code[0]) if code else 0}), []
 
     def _problem(
@@ -359,7 +399,11 @@ class _Scanner:
 
 # ---------------------------------------------------------------- one declaration at a time
 
-_OTHER_FILE = lazy_pattern(r'(?:import|from)\b(?![^"\n]*\b(?:python|corpus)\b)|[^\n]*\.got"')
+_IMPORT = lazy_pattern(r'impo\w*(?: +(python|corpus|mcp)\b)?|from\b|[^\n]*\.got"')
+_NAMES_OF_IMPORT = lazy_pattern(r'"[^"\n]*" *:? *\w')
+_BARE = lazy_pattern(r"^\w+$")
+_BINDS = lazy_pattern(r"^(\w+) *=")
+_LAST = lazy_pattern(r"\w+$")
 _NAMED = lazy_pattern(
     r"(?:function|metric|operation|prompt|scheme|score) +\w+ *\(|(?:param|type|study) +\w+ *[:=]"
 )
@@ -385,16 +429,20 @@ class _Reader:
         self.unsure: set[str] = set()
         self.lost: list[Span] = []
 
-    def read(self, fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[Declaration, ...]:
+    def read(
+        self, fragment: Fragment, known: Sequence[Diagnostic], further: Sequence[Diagnostic] = ()
+    ) -> tuple[Declaration, ...]:
         """The declarations of a text that starts at the margin; none where one without a body is wrong.
 
-        `known` are the problems that the scan found in it.
+        `known` are the problems that the scan found in it, `further` are others.
         """
         if self._lost and not _KEYWORD.match(fragment.text):
             # What follows a broken declaration at the margin most likely belongs to it.
             return ()
         whole, lost, tabs = fragment, dict[int, str](), False
         while True:
+            left = [p for p in further if not is_hole(fragment.text, p.span.start - fragment.base)][:1]
+            typed, known = bool(left) and not known, known or left
             module, problems, fault = _declaration(fragment, lost) if not known else _scanned(fragment, known)
             code = problems[0].code if problems else ""
             torn = (
@@ -404,24 +452,41 @@ class _Reader:
             if module is None and fault is not None and is_hole(fragment.text, fault):
                 problems, fault = (), None  # not of its author's making
             if module is not None or not (tabs and code == "GOT0003"):  # of the indentation, enough is said
-                self._note(problems, whole)
+                self._note(problems, whole, typed)
             if module is not None:
                 self._lost = False
                 return tuple(module.declarations)
+            if code == "GOT0003" and fault == 0 and (headed := with_head(fragment.text, fragment.base)):
+                fragment = replace(
+                    fragment, text=headed, base=fragment.base + len(fragment.text) - len(headed)
+                )
+                lost[fragment.base] = ""
+                self.lost.append(whole.span(0, len(whole.text)))
+                known = scan(fragment)[0][0].problems
+                continue
             hole = without_text(fragment.text, torn[1]) if torn else None
+            if code == "GOT0003" and hole is None and problems:
+                hole = without_indentation(fragment.text, problems[0].span.start - fragment.base)
             hole = hole or self._hole(fragment.text, fault, code)
             if hole is None or hole.text == fragment.text:
                 return self._nothing(whole)
             first = hole.lost.split("\n", 1)[0]
             if hole.at == 0:
                 self.unsure.update(_glued(first))
-                if not _INPUTS.search(hole.lost):
+                if _cut_head(hole.lost):
                     self.lost.append(whole.span(0, len(whole.text)))
-            self.unsure.update(_begun(first))
-            if hole.at == 0 or not whole.text.startswith("prompt"):
-                self.unsure.update(_names(first))
+            if (block := _block(hole)) is not None:
+                self.lost.append(whole.span(hole.at, block))
+            if typed:
+                self.unsure.update(_BINDS.findall(first), (f"{word}*" for word in _BARE.findall(first)))
+            elif hole.at == 0 or not whole.text.startswith("prompt"):
+                self.unsure.update(_names(first), _begun(first))
+                opens = hole.at == 0 or hole.text[hole.at] in BLOCKS
+                if opens and first == hole.lost and not _DECLARES_NONE.match(first):
+                    self.unsure.update(f"{word}*" for word in _LAST.findall(first))
             fragment = replace(fragment, text=hole.text)
-            lost[fragment.base + hole.at] = hole.lost
+            if hole.at >= 0:
+                lost[fragment.base + hole.at] = hole.lost
             known = scan(fragment)[0][0].problems
             tabs = tabs or hole.lost == "\t"
 
@@ -458,9 +523,9 @@ class _Reader:
             return None
         return hole if hole is not None or "\n" not in text[:fault] else without_body(text)
 
-    def _note(self, problems: Sequence[Diagnostic], whole: Fragment) -> None:
+    def _note(self, problems: Sequence[Diagnostic], whole: Fragment, typed: bool) -> None:
         self.problems.extend(problems)
-        for problem in problems:
+        for problem in problems if not typed else ():
             at = problem.span.start - whole.base
             line = whole.text[whole.text.rfind("\n", 0, at) + 1 :].split("\n", 1)[0]
             self.unsure.update(_names(line))
@@ -469,13 +534,39 @@ class _Reader:
         """No declaration, and the names that it may have had."""
         self._lost = True
         words = _WORD.findall(whole.text if _PLAIN.match(whole.text) else whole.text.split("\n", 1)[0])
-        self.unsure.update(words or "*", _glued(whole.text), "*" if _OTHER_FILE.match(whole.text) else "")
+        self.unsure.update(words or "*", _glued(whole.text))
+        if (found := _IMPORT.match(whole.text)) and not (found[1] and _NAMES_OF_IMPORT.search(whole.text)):
+            self.unsure.update("*", {ANY_OPERATION} if '"' in whole.text and not found[1] else ())
         self.unsure.update(_begun(whole.text.split("\n", 1)[0].strip()))
         return ()
 
 
-_INPUTS = lazy_pattern(r"\)|->")
-"""A head of a declaration whose inputs are all there."""
+_DECLARES_NONE = lazy_pattern(r"(?:\w+ *= *)?(?:if|elif|else|try|match|first|race)\b|[^\n]*\bin\b")
+
+
+def _block(hole: Hole) -> int | None:
+    """Where the block ends whose first line is a hole, if that line may have declared any name in it."""
+    text, margin = hole.text, hole.at - hole.text.rfind("\n", 0, hole.at) - 1
+    if hole.at <= 0 or hole.lost.endswith((":", "}")) or text[hole.at] not in BLOCKS:
+        return None
+    if _DECLARES_NONE.match(hole.lost):
+        return None
+    further = re.compile(rf"^ {{0,{margin}}}(?=[^ \n#])", re.MULTILINE)
+    found = further.search(text, text.index("\n", hole.at) + 1)
+    return found.start() if found is not None else len(text)
+
+
+def _cut_head(head: str) -> bool:
+    """Whether the head of a declaration may have had more inputs than are there."""
+    *lines, last = head.split("\n")
+    if re.match(r"oper|\w+ +\w+\[", head):
+        return True  # of its parts, nothing is known
+    if not lines:
+        return not re.search(r"\)|->", last)
+    whole = all(line.rstrip().endswith((",", "(", "[", "{")) for line in lines[:-1])
+    return not whole or not re.search(r"\w+ *: *\S|[,(\[{]$", lines[-1].rstrip())
+
+
 _BEGUN = lazy_pattern(r"([a-z]\w*)(?:( +)(\w*))?$")
 
 
@@ -493,7 +584,9 @@ def _begun(line: str) -> Iterator[str]:
 
 def _names(line: str) -> Iterator[str]:
     """The words of a line, and what is left of them behind a keyword."""
-    for word in set(_WORD.findall(line)):
+    words = _WORD.findall(line)
+    yield from map("".join, pairwise(words))  # what is between them, may be too much
+    for word in set(words):
         yield word
         yield from (word[len(known) :] for known in STATEMENTS if word.startswith(known))
 

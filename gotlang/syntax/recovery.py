@@ -17,9 +17,20 @@ from gotlang.patterns import lazy_pattern
 from gotlang.syntax.typos import DECLARATIONS, misspelt
 
 _LINE, _BLOCK, _MATCH = "\0\1\2"
-HEADS = {"prompt": "\3", "score": "\4", "scheme": "\5", "study": "\6", "metric": "\7"}
-"""The hole for the head of a declaration that has a body, by its keyword."""
+HEADS = {
+    "prompt": "\3",
+    "score": "\4",
+    "scheme": "\5",
+    "study": "\6",
+    "metric": "\7",
+    "operation": "\5",
+}
+"""The hole for the head of a declaration that has a body, by its keyword: an operation becomes a scheme."""
+_BLANK = "\x0f"
+"""A blank that is no indentation."""
 _SEARCH = "\b"
+BLOCKS = _BLOCK, _MATCH, _SEARCH
+"""The holes for the first line of a block."""
 _LOST = {_LINE, _BLOCK, _MATCH, _SEARCH, *HEADS.values()}
 _TEXT = '"""'
 _GOES_ON = lazy_pattern(r"[(\[{,] *(?:#.*)?$")
@@ -30,6 +41,12 @@ _INPUT = lazy_pattern(r" *(?:[)\]}]|\w+ *: *[^\s=][^=\n]*$)", re.MULTILINE)
 """A line that goes on with the inputs of a declaration."""
 _READ = r"parse (?:json|lines|tag|after|with)\b|examples\b[^.\n]*: *$"
 """A line of a prompt below its text."""
+_CLOSED_HEAD = lazy_pattern(r"^[)\]}][^\n]*\n", re.MULTILINE)
+"""The end of a head over several lines."""
+_STATEMENT = lazy_pattern(
+    r" *(?:(?:[a-z]\w* *= *)?[A-Z]\w*\(|(?:foreach|repeat|reduce|if|return|match|try|skip)\b(?! *[,)]))"
+)
+"""A line that is no part of a list or a call above."""
 _BRANCH = lazy_pattern(r" *[A-Z]\w*+[^()\n]*: *(?:#.*)?$", re.MULTILINE)
 
 SIGNS = lazy_pattern(
@@ -58,8 +75,10 @@ def without_line(text: str, fault: int, code: str) -> Hole | None:
     start, end = _region(text, fault, code)
     margin, lost = _margin(text, start), text[start:end].strip()
     column = margin
-    if code == "GOT0003" and margin not in (levels := _levels(text, start)):
-        column = min((level for level in levels if level > margin), default=margin)
+    if start and (not margin or (code == "GOT0003" and margin not in _levels(text, start))):
+        inside = [level for level in _levels(text, start) if level > margin]
+        below = _margin(text, _next(text, end))
+        column = below if below in inside else min(inside, default=margin or below)
     opens = _margin(text, _next(text, end)) > column
     sign = _head(text, lost) if start == 0 else _sign(text, _next(text, end), lost, opens)
     return _with_hole(text, start, end, column, sign)
@@ -78,6 +97,49 @@ def _with_quotes(text: str, at: int) -> Hole | None:
     if opens and not text[text.rfind("\n", 0, at) + 1 : at].strip():
         return None
     return Hole(text[: at - spaces] + _TEXT + text[at + quotes :], -1, "")
+
+
+_DONE = lazy_pattern(
+    r' *(?:[a-z]\w*(?: *:[^=\n]+)? *= *(?:[A-Z]\w*\(|[^a-z\s]|\w+[(.\[])|[A-Z]\w*\(|"|return\b|skip\b|parse\b'
+    r'|(?:system|user|assistant|instruction|messages|tools)\b|\w+ +[\d"])'
+)
+"""A line that opens no block."""
+
+
+def without_indentation(text: str, fault: int) -> Hole | None:
+    """A text in which the lines from one that is too far in are where the line above is, if that opens no
+    block; at the margin if that is a declaration."""
+    start = text.rfind("\n", 0, fault) + 1
+    margin, starts = _margin(text, start), [0, *line_starts(text)]
+    if start not in starts:
+        return None
+    at = starts.index(start)
+    column = _levels(text, start)[-1] if at else 0
+    first = bool(at) and not _DONE.match(text, starts[at - 1])
+    if first:
+        below = next((own for line in starts[at:] if (own := _margin(text, line)) < margin), 0)
+        column = below if column < below else margin
+    if margin <= column:
+        return None
+    moved = text
+    for line in starts[at:]:
+        if (own := _margin(text, line)) < margin or (line == 0 and at):
+            break
+        inner = own if first and own > margin else column + own - margin
+        moved = moved[: line + inner] + _BLANK * (own - inner) + moved[line + own :]
+        if not at:
+            break
+    return Hole(moved, -1, "")
+
+
+def with_head(text: str, base: int) -> str | None:
+    """Lines of a block without a declaration, with a hole for its head; None where it has no room."""
+    if base < 2 or _margin(text, 0) == 0 or _HEADED.match(text, _margin(text, 0)):
+        return None
+    return HEADS[_kind(text)] + "\n" + text
+
+
+_HEADED = lazy_pattern(rf"(?:{'|'.join(DECLARATIONS)})\b|(?:\w+[ \t]+)?\w+\([^\n]*\)[ \t]*->", re.MULTILINE)
 
 
 def without_body(text: str) -> Hole | None:
@@ -140,6 +202,8 @@ def line_starts(text: str) -> Iterator[int]:
 def _region(text: str, fault: int, code: str) -> tuple[int, int]:
     """The offsets of the lines at fault, up to the start of the next one."""
     start = text.rfind("\n", 0, fault) + 1
+    if (head := _CLOSED_HEAD.search(text)) and fault < head.end() and _TEXT not in text[: head.start()]:
+        return 0, _next(text, head.end())
     if code == "GOT0004" and text.startswith(_TEXT, fault):
         return start, _end_of_text(text, fault)
     if code == "GOT0004" and (
@@ -181,14 +245,14 @@ def _unpaired(text: str, start: int, fault: int) -> tuple[int, int]:
     if opened < start and (text[fault] in '")]}' or _closed(text, end, _margin(text, opened))):
         start, goes_on = opened, True
     margin = _margin(text, start)
-    if text[start + margin] in ")]}":
+    if text[start + margin] in ")]}" and _margin(text, text.rfind("\n", 0, start - 1) + 1) > margin:
         while start and _margin(text, start := text.rfind("\n", 0, start - 1) + 1) > margin:
             pass
         start = [0, *line_starts(text[: _after(text, start)])][-1]
     if goes_on:
         last = start
         while not text[last:end].rstrip().endswith(":") and _margin(text, end) > margin:
-            if start == 0 and not _INPUT.match(text, end):
+            if _STATEMENT.match(text, end) or (start == 0 and not _INPUT.match(text, end)):
                 break
             last, end = end, _after(text, end)
         if end < len(text) and text[end + _margin(text, end)] in ")]}" and _margin(text, end) == margin:
@@ -270,11 +334,16 @@ def _head(text: str, lost: str) -> str | None:
         return None
     begun = [word for word in HEADS if first and word.startswith(lost)]
     if word is None and (begun or "(" in lost or lost.endswith(":")):
-        word = "prompt" if re.search(r'^ +"', body, re.MULTILINE) else "scheme"
-        if word == "scheme" and not re.search(
-            r"^ +(?:\w+ = )?(?:[A-Z]\w*\(|[a-z]+ .*:$)", body, re.MULTILINE
-        ):
-            word = "score"
-        word = "study" if re.search(r"^ +(?:minimize|maximize|vary) ", body, re.MULTILINE) else word
+        word = _kind(body)
         word = word if not begun or word in begun else begun[0]
     return HEADS[word] if word is not None else None
+
+
+def _kind(body: str) -> str:
+    """The keyword of the declaration that most likely has a body."""
+    if re.search(r"^ +(?:minimize|maximize|vary) ", body, re.MULTILINE):
+        return "study"
+    if re.search(r'^ +"', body, re.MULTILINE):
+        return "prompt"
+    step = re.search(r"^ +(?:\w+ = )?(?:[A-Z]\w*\(|[a-z]+ .*:$)", body, re.MULTILINE)
+    return "scheme" if step else "score"

@@ -162,7 +162,8 @@ def _check_call(node: nodes.Call) -> None:
         return
     known = isinstance(called, nodes.Getattr) and called.attr in FILTERS
     help = f"write `| {called.attr}`" if isinstance(called, nodes.Getattr) and known else None
-    raise TemplateError("a template can only call `range`", line=node.lineno, help=help)
+    also = f" and partials, not `{called.name}`" if isinstance(called, nodes.Name) else ""
+    raise TemplateError(f"a template can only call `range`{also}", line=node.lineno, help=help)
 
 
 def _unknown(what: str, kind: str, name: str, known: Iterable[str]) -> str:
