@@ -31,5 +31,5 @@ def test_a_damaged_line_takes_nothing_else_with_it(kind: str) -> None:
             results[hold(rng, rng.choice(programs()), kind)] += 1
         except Lost as error:
             lost.append(str(error))
-    assert results["one error"] + results["another program"] > runs / 5
+    assert results["one error"] > runs / 5 or kind == "deleted"
     assert len(lost) <= RARE.get(kind, 0.06) * runs, "\n\n".join(lost)
