@@ -15,7 +15,7 @@ from tests.cuts import KINDS, hold
 from tests.recovery import Lost, programs
 from tests.support.laws import NEW, times
 
-RARE = {"cut": 0.025, "deleted": 0.15}
+RARE = {"cut": 0.025, "deleted": 0.15, "keyword": 0.15}
 """The share of the damages of a kind that may lose more, or add an error: inside texts and lists of examples
 over many lines, where heads are deleted, and where lines below a line are indented differently."""
 

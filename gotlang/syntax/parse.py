@@ -249,17 +249,20 @@ class _Scanner:
             if indentation or not _DECLARATION.match(self._text, code):
                 return
             self._never_closed()
-        above = self._text[self.chunks[-1].start : start] if self.chunks else ""
-        first = above.split("\n", 1)[0].partition(" #")[0].rstrip()
-        if first and not indentation and self._text[code] in _PAIRS and not first.endswith(":"):
+        begun = self.chunks[-1].start if self.chunks else start
+        plain = indentation and _PLAIN.match(self._text, begun, start)
+        orphan = plain and "\n" not in self._text[begun:start].strip()
+        first = ""
+        if not indentation and self.chunks:
+            first = self._text[begun:start].split("\n", 1)[0].partition(" #")[0].rstrip()
+        if first and self._text[code] in _PAIRS and not first.endswith(":"):
             return  # the end of a head
-        inside = first.endswith(":") or _BLOCK_ABOVE.search(above)
-        if not indentation and inside and _STRAY.match(self._text, code):
+        inside = first.endswith(":") or (first and _BLOCK_ABOVE.search(self._text, begun, start))
+        if inside and _STRAY.match(self._text, code):
             help = "indent it by four spaces for each block that it is in"
             self._problem("GOT0003", "a step is indented", start, end_of_code(self._text, code), help)
             return
-        orphan = indentation and _PLAIN.match(above) and "\n" not in above.strip()
-        if not indentation or not above or orphan or _INDENTED.match(self._text, code):
+        if not indentation or not self.chunks or orphan or _INDENTED.match(self._text, code):
             if self.chunks:
                 self.chunks[-1].end = start
             self.chunks.append(Chunk(start, len(self._text)))
