@@ -11,13 +11,14 @@ What is put in keeps its own place in the text; the rest has its place in the de
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar, cast, final
 
 from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.linking.modules import BETWEEN, plain
+from gotlang.linking.unused import check_names
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.search import strategy_words
@@ -63,7 +64,7 @@ class Inlined(NamedTuple):
 _Part = TypeVar("_Part", bound=e.Node)
 
 
-def inline(modules: tuple[n.Module, ...], builtin: Container[str], report: Report) -> Inlined:
+def inline(modules: tuple[n.Module, ...], builtin: Collection[str], report: Report) -> Inlined:
     """The program with each use of a definition replaced by what that says. `builtin` are names that no
     function may have."""
     declared = [d for module in modules for d in module.declarations]
@@ -97,9 +98,17 @@ def _bound(node: e.Node) -> Iterator[str]:
                 yield text
 
 
+def _inputs(d: n.Operation | n.Function | n.Scheme) -> Iterator[e.Identifier]:
+    """The names of a definition's inputs, and of the types that its users choose."""
+    groups = (d.settings, d.operands) if isinstance(d, n.Operation) else (d.parameters,)
+    yield from (p.name for group in groups for p in group)
+    if not isinstance(d, n.Operation):
+        yield from d.variables
+
+
 @final
 class _Inliner:
-    def __init__(self, declared: Sequence[n.Declaration], builtin: Container[str], report: Report) -> None:
+    def __init__(self, declared: Sequence[n.Declaration], builtin: Collection[str], report: Report) -> None:
         self.report = report
         self.builtin = builtin
         self.operations = {d.name.text: d for d in declared if isinstance(d, n.Operation)}
@@ -114,6 +123,7 @@ class _Inliner:
         self.kept: list[e.Expression] = []
         self.depths: dict[int, int] = {}
         self.uses = 0
+        self.used = set[str]()
         self.words = {name for d in declared for name in _bound(d)}
         others = n.ImportGot | n.ImportPython | n.Simulate | n.Test
         self.declared = {str(d.name.text) for d in declared if not isinstance(d, others)}
@@ -146,6 +156,16 @@ class _Inliner:
             replace(module, declarations=tuple(declarations))
             for module, declarations in zip(modules, found, strict=True)
         )
+        imports = [d for module in modules for d in module.declarations if isinstance(d, n.ImportPython)]
+        declared = self.declared | {function.name.text for d in imports for function in d.functions}
+        types = [d for module in modules for d in module.declarations if isinstance(d, n.TypeAlias)]
+        fields = {part.name.text for d in types for part in walk(d) if isinstance(part, n.TypedName)}
+        definitions: list[n.Operation | n.Function | n.Scheme] = [*self.operations.values()]
+        for d in (*definitions, *self.functions.values(), *self.open.values()):
+            if d.name.text not in self.used:
+                own = {*_bound(d), *(name.text for name in _inputs(d))}
+                own |= fields if any(isinstance(part, n.MatchBranch) for part in walk(d)) else set()
+                check_names(d, own, declared, self.builtin, self.strategies, self.report)
         return Inlined(whole, self.ascribed, self.shown, self.kept)
 
     def _definition(self, d: e.Node) -> None:
@@ -238,6 +258,7 @@ class _Inliner:
     def _operation(self, step: n.Step, taken: set[str], inside: tuple[str, ...]) -> n.Suite | None:
         name = step.operation.text
         d = self.operations[name]
+        self.used.add(name)
         if name in inside:
             message = f"operation `{name}` uses itself"
             help = "write a scheme, which may call itself"
@@ -321,6 +342,7 @@ class _Inliner:
     def _function(self, call: e.Call, inside: tuple[str, ...], scope: frozenset[str]) -> e.Expression:
         name, lost = call.function.text, e.Reference(call.span, e.HOLE)
         d = self.functions[name]
+        self.used.add(name)
         if name in inside:
             help = "functions are put in where they are used; write a scheme, which may call itself"
             self.report.error("GOT0745", f"function `{name}` uses itself", call.function.span, help=help)
@@ -388,6 +410,7 @@ class _Inliner:
         """The call of the scheme that an open one becomes for what it is given."""
         name = call.function.text
         d = self.open[name]
+        self.used.add(name)
         given = self._matched(d.parameters, call.arguments, call.function, d.name)
         if given is None or not self._limit(call.span):
             return e.Reference(call.span, e.HOLE)
