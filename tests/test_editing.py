@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -12,12 +10,7 @@ from gotlang.editing.completion import completions
 from gotlang.editing.documents import Document, analyzed
 from gotlang.editing.hover import hover, signature_help
 from gotlang.editing.lenses import lenses_of
-from gotlang.editing.outline import outline
 from gotlang.editing.prices import price_hints
-from gotlang.syntax import nodes as n
-from tests.cuts import cut
-from tests.fuzz import ROOT
-from tests.support.laws import NEW, times
 
 PROGRAM = """\
 type Act = Search {query: str} | Finish {answer: str}
@@ -196,48 +189,3 @@ def test_lenses_run_and_explain_schemes(folder: Path) -> None:
     document = analyzed(str(folder / "a.got"), PROGRAM, {})
     found = [(lens.title.split(":")[0], lens.command, lens.scheme) for lens in lenses_of(document)]
     assert found == [("run", "got.run", "sorts"), ("explain", "got.explain", "sorts")]
-
-
-@pytest.mark.parametrize("share", range(2))
-def test_a_cut_line_leaves_the_answers_of_the_rest(share: int) -> None:
-    """The law of 200 edits: completion, hover and the outline answer with the declarations of the rest."""
-    paths = sorted((ROOT / "programs").glob("*.got"))
-    whole: dict[Path, Document] = {}
-    for number in range(times(100)):
-        rng = Random(f"{time.time() if NEW else 'edits'}/{share}/{number}")
-        path = rng.choice(paths)
-        made = cut(rng, path.read_text())
-        if path not in whole:
-            whole[path] = analyzed(str(path), path.read_text(), {})
-        document = analyzed(str(path), made.text, {})
-        declared = {
-            d.name.text: d
-            for d in whole[path].module.declarations
-            if isinstance(d, n.Scheme | n.Score | n.Prompt | n.Param) and not d.name.text.startswith("_")
-        }
-        line = document.source.position(made.start)[0]
-        broken = {
-            name
-            for name, d in declared.items()
-            if whole[path].source.position(d.span.start)[0]
-            <= line
-            <= whole[path].source.position(d.span.end)[0]
-        }
-        rest = declared.keys() - broken
-        outlined = {each.name for each in outline(document)}
-        assert not rest - outlined, f"{path.name}: not in the outline with line {line} cut"
-        known = document.seen.symbols
-        found = {*known.prompts, *known.scores, *known.schemes, *known.params}
-        closed = {name for name in rest if not _is_open(declared[name])}
-        assert not closed - found, f"{path.name}: not known with line {line} cut"
-        completions(document, made.start)
-        kinds = n.Scheme | n.Score | n.Prompt | n.Param
-        now = {d.name.text: d.name for d in document.module.declarations if isinstance(d, kinds)}
-        for name in sorted(closed)[:3]:
-            assert hover(document, now[name].span.start + 1) is not None, (
-                f"{path.name}: {name}, line {line} cut"
-            )
-
-
-def _is_open(d: n.Scheme | n.Score | n.Prompt | n.Param) -> bool:
-    return isinstance(d, n.Scheme) and (bool(d.variables) or any(p.part for p in d.parameters))

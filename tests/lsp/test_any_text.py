@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from lsprotocol import types
-from support.editor import Editor, at, change, editor
+from support.editor import Editor, at, change, editor, place
 from support.gotc import ROOT
 
 from gotlang.editing.documents import analyzed
@@ -139,12 +139,6 @@ def test_edits_anywhere_keep_the_text_that_the_client_has(tmp_path: Path) -> Non
             assert given is not None and [edit.new_text for edit in given] == ["param b = 4\n"]
 
     asyncio.run(session())
-
-
-def place(text: str, offset: int) -> types.Position:
-    """The position of an offset, as a client counts."""
-    before = re.split("\r\n|\r|\n", text[:offset])
-    return at(len(before) - 1, len(before[-1].encode("utf-16-le")) // 2)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -26,7 +26,7 @@ scheme vote(question: str) -> str:
 LIB = 'prompt answer(question: str) -> str:\n    "😀 {{ question }}"\n'
 PROGRAMS = [
     path
-    for folder in ("programs", "studies", "gotlang/std", "docs", "benchmarks")
+    for folder in ("programs", "studies", "gotlang/std", "gotlang/cli/templates", "docs", "benchmarks")
     for path in sorted((ROOT / folder).rglob("*.got"))
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -113,3 +114,9 @@ def at(line: int, character: int) -> types.Position:
 def change(start: types.Position, end: types.Position, text: str) -> types.TextDocumentContentChangePartial:
     """A part of a text that is replaced."""
     return types.TextDocumentContentChangePartial(types.Range(start, end), text)
+
+
+def place(text: str, offset: int) -> types.Position:
+    """The position of an offset, as a client counts."""
+    before = re.split("\r\n|\r|\n", text[:offset])
+    return at(len(before) - 1, len(before[-1].encode("utf-16-le")) // 2)
