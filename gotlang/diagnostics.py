@@ -142,7 +142,8 @@ def _excerpt(
 
 
 def as_json(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> dict[str, Any]:
-    """The same as data: lines and columns count from 1, columns in characters."""
+    """The same as data: lines and columns count from 1, columns in characters. `fix` is the place and the text
+    that it should have, None where that is for the writer to say."""
 
     def place(span: Span) -> dict[str, Any]:
         source = sources.get(span.source)
@@ -160,6 +161,7 @@ def as_json(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> dict[str, 
         "labels": [{**place(label.span), "text": label.text} for label in diagnostic.labels],
         "notes": list(diagnostic.notes),
         "help": diagnostic.help,
+        "fix": None if (fix := diagnostic.fix) is None else {**place(fix.span), "text": fix.text},
     }
 
 

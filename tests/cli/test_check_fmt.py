@@ -53,6 +53,12 @@ def test_json(gotc: Gotc, broken: Path) -> None:
     assert len(errors) == 2
     assert all(entry["file"] == "broken.got" and entry["line"] > 1 for entry in errors)
     assert gotc("check", "vote.got", "--format", "json").json()["ok"] is True
+    (broken.parent / "near.got").write_text(
+        'prompt ask(q: str) -> str:\n    "{{ q }}"\nscheme a(q: str) -> str:\n    Generate() aks(q)\n'
+    )
+    (found, *_) = gotc("check", "near.got", "--format", "json").json()["diagnostics"]
+    fix = {"file": "near.got", "line": 4, "column": 16, "end_line": 4, "end_column": 19, "text": "ask"}
+    assert (found["code"], found["fix"]) == ("GOT0103", fix)
     assert gotc("check", "no.got", "--format", "json").json()["unreadable"][0]["file"] == "no.got"
 
 
