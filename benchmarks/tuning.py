@@ -226,7 +226,8 @@ def claims(quick: bool, folder: Path, jobs: int) -> Iterator[tuple[Any, ...]]:
         yield from rows
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run from the command line."""
     parser = options(__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer seeds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="studies at a time")
@@ -236,3 +237,7 @@ if __name__ == "__main__":
     if there := [path.name for path in folder.glob("*.jsonl")]:
         print(f"what {folder} has is not run again: {', '.join(sorted(there))}", file=sys.stderr)
     report(given, COLUMNS, claims(given.quick, folder, given.jobs))
+
+
+if __name__ == "__main__":
+    main()

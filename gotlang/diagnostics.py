@@ -142,7 +142,7 @@ def _excerpt(
 
 
 def as_json(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> dict[str, Any]:
-    """The same as data: lines and columns count from 1, columns in characters. `fix` is the place and the text
+    """The same as data: lines and columns count from 1, columns in characters. `fix` is a place and the text
     that it should have, None where that is for the writer to say."""
 
     def place(span: Span) -> dict[str, Any]:

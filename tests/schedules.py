@@ -90,6 +90,7 @@ def starter() -> Iterator[subprocess.Popen[str]]:
         env={
             **{n: v for n, v in os.environ.items() if not n.startswith(("OPENAI_", "GOTC_"))},
             "PYTHONPATH": str(ROOT / "tests"),
+            **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),  # it forks
         },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

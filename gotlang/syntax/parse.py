@@ -406,7 +406,7 @@ _IMPORT = lazy_pattern(r'impo\w*(?: +(python|corpus|mcp)\b)?|from\b|[^\n]*\.got"
 _NAMES_OF_IMPORT = lazy_pattern(r'"[^"\n]*" *:? *\w')
 _BARE = lazy_pattern(r"^\w+$")
 _BINDS = lazy_pattern(r"^(\w+) *=")
-_LAST = lazy_pattern(r"\w+$")
+_LAST = lazy_pattern(r"(?<!-> )(?<!: )\b\w+$")
 _NAMED = lazy_pattern(
     r"(?:function|metric|operation|prompt|scheme|score) +\w+ *\(|(?:param|type|study) +\w+ *[:=]"
 )
