@@ -51,7 +51,7 @@ def test_runs_side_by_side_give_back_what_was_before_the_first() -> None:
     assert gc.get_threshold() == (700, 10, 10)
 
 
-@pytest.mark.parametrize("own", [(0, 10, 10), (50_000, 50, 100)])
+@pytest.mark.parametrize("own", [(0, 10, 10), (200_000, 50, 100)])
 def test_what_somebody_chose_stays(own: tuple[int, int, int]) -> None:
     gc.set_threshold(*own)
     with relaxed_gc():

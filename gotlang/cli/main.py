@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import errno
-import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -148,9 +147,7 @@ def _add_isolation(command: click.Command) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run `gotc` with these arguments (default: the process's) and end the process with its exit code."""
-    code = exit_code(sys.argv[1:] if arguments is None else list(arguments))
-    gc.freeze()  # what is left goes with the process: Python need not look for garbage in it
-    sys.exit(code)
+    sys.exit(exit_code(sys.argv[1:] if arguments is None else list(arguments)))
 
 
 def exit_code(arguments: Sequence[str]) -> int:
