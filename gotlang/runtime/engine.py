@@ -150,25 +150,24 @@ class Engine:
         graph, asking, calling = self.graph, self._asking, self._calling
         left = _PATIENCE
         while graph.ready and left > 0:
-            ready, graph.ready = graph.ready[:left], graph.ready[left:]
-            for operation in ready:
-                if self.context.doomed:
-                    graph.ready = []
-                    break
-                if operation.frame.trial is not None and operation.given_up:
-                    graph.fail(operation)
-                    continue
-                if graph.any_skipped and operation.skipped:
-                    graph.skip(operation)
-                    continue
-                match self._run_of(operation):
-                    case None | Local() as way:
-                        self._perform(operation, way)
-                        left -= 1
-                    case Asks():
-                        asking.push(self.scheduler(operation), operation)
-                    case Tool() | Grows():
-                        calling.push(self.scheduler(operation), operation)
+            if self.context.doomed:
+                graph.ready.clear()
+                break
+            operation = graph.ready.popleft()
+            if operation.frame.trial is not None and operation.given_up:
+                graph.fail(operation)
+                continue
+            if graph.any_skipped and operation.skipped:
+                graph.skip(operation)
+                continue
+            match self._run_of(operation):
+                case None | Local() as way:
+                    self._perform(operation, way)
+                    left -= 1
+                case Asks():
+                    asking.push(self.scheduler(operation), operation)
+                case Tool() | Grows():
+                    calling.push(self.scheduler(operation), operation)
         if graph.ready:
             self._loop.call_soon(self._advance)
         # What waits for a person is not lost: the rest goes on, up to the other questions.

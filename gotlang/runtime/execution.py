@@ -38,16 +38,13 @@ from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
 from gotlang.runtime.sampler.events import MissingSample, Sample
-from gotlang.runtime.sampler.ledger import Round, latency
+from gotlang.runtime.sampler.ledger import latency
 from gotlang.runtime.spaces import Space, at_line, first_number, inside
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import DYNAMIC, FLOAT, fits
 
 T = TypeVar("T")
-
-FIRST_SAMPLE = (0,)
-"""The sample numbers of most requests."""
 
 
 # -------------------------------------------------------------------- names and thoughts
@@ -340,6 +337,7 @@ class Execution:
         parents = self._parents(arguments, names, pool)
         called = PromptCall(self, declared, model, request, key, first, parents, names, expected, talk=talk)
         called.enough = enough
+        called.own = request.settings.temperature != 0 and not (shared or self.frame.common)
         if timeout is not None:
             called.timeout_s = _setting("timeout", timeout)
         if hedge is not None:
@@ -466,6 +464,7 @@ class PromptCall(Struct, eq=False):
     batched: int = 1
     talk: Talking | None = None
     enough: Callable[[str], bool] | None = None
+    own: bool = False
 
     async def sample(self, numbers: Sequence[int], batched: bool) -> tuple[list[Sample], float]:
         """Samples with these numbers, counted from 0, and the seconds that they took."""
@@ -482,6 +481,7 @@ class PromptCall(Struct, eq=False):
             timeout_s=self.timeout_s,
             hedge=self.hedge,
             enough=self.enough,
+            own=self.own,
         )
         if request.settings.temperature == 0:
             absolute = [0] * len(absolute)
@@ -495,19 +495,19 @@ class PromptCall(Struct, eq=False):
         hops, start = critical_path(operation)
         batch = max(1, model.batch) if batched else 1
         self.batched = min(batch, len(numbers))
-        sampler.ledger.rounds.append(
-            Round(
+        sampler.ledger.note(
+            (
                 operation.sequence,
                 running.hops,
-                start + running.seconds,
+                start + running.seconds if running.seconds else start,
                 hops,
                 self.key,
-                FIRST_SAMPLE if absolute == [0] else tuple(absolute),
-                tuple(found),
-                persistent,
-                batch,
-                model.price,
-            )
+            ),
+            batch,
+            model.price,
+            absolute,
+            found,
+            persistent,
         )
         return samples, max(waited, latency(found))
 

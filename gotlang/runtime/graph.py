@@ -7,6 +7,7 @@ which, is in the thoughts.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -159,7 +160,8 @@ class Frame(Mapping[str, Any]):
     names it sees from `parent`; `space` tells its samples from those of others, `shared` those that are
     shared with the rest of the run; `depth` counts nested scheme calls; `rest` estimates how many sequential
     model calls follow the block; `scheme` is set for a call of one; `trial` is the operation that handles the
-    failure of the `try` around it; `again` are the settings of a later repetition.
+    failure of the `try` around it; `again` are the settings of a later repetition; `common` tells that
+    other blocks may have the same space.
     """
 
     parent: Frame | None
@@ -174,6 +176,7 @@ class Frame(Mapping[str, Any]):
     scheme: str | None = None
     trial: Operation | None = None
     again: Mapping[str, Any] = field(default_factory=dict)
+    common: bool = False
 
     @property
     def path(self) -> tuple[Any, ...]:
@@ -193,7 +196,8 @@ class Frame(Mapping[str, Any]):
         origin, rest = origin or self.origin, self.rest + rest
         space = inside(self.space, *marks) if marks else self.space
         shared, depth, trial, again = self.shared, self.depth, self.trial, self.again
-        return Frame(self, self, key, names, origin, space, shared, depth, rest, None, trial, again)
+        common = self.common
+        return Frame(self, self, key, names, origin, space, shared, depth, rest, None, trial, again, common)
 
     def apart(
         self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0, *marks: str | int
@@ -260,7 +264,7 @@ class Graph:
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
-        self.ready: list[Operation] = []
+        self.ready: deque[Operation] = deque()
         self.ended: list[Operation] = []
         self.constants = 0
         self.any_skipped = False
@@ -422,7 +426,9 @@ class Graph:
 
     def _end(self, operation: Operation, state: int, hops: int, seconds: float) -> None:
         before_hops, before_seconds = critical_path(operation)
-        operation.hops, operation.seconds = before_hops + hops, before_seconds + seconds
+        # Adding nothing would make another number of the same value.
+        operation.hops = before_hops + hops if hops else before_hops
+        operation.seconds = before_seconds + seconds if seconds else before_seconds
         operation.state = state
         self.ended.append(operation)
 
@@ -442,7 +448,8 @@ class Graph:
             for operation in gone:
                 operation.state = FAILED
             del self.operations[operations:]
-            del self.ready[ready:]
+            while len(self.ready) > ready:
+                self.ready.pop()
             del self.ended[ended:]
             raise
 

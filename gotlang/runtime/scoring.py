@@ -44,7 +44,7 @@ def score(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
                 if sample:
                     inner.shared = inside(frame.shared, sample)
                 if shared:
-                    inner.space = inside(inner.shared, declared.name)
+                    inner.space, inner.common = inside(inner.shared, declared.name), True
                 numbers.append(_sample(x, step, declared, inner, grow))
         last = frame.inside((step.result, "asked"), {"asked": asked}, grow)
         return [x.graph.add(Operation(step, "rated", last, "rated", grow), (scored, *numbers))]

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from msgspec import Struct
 
 from gotlang.cache.base import StoredSample
 from gotlang.models.base import Price, Usage
 from gotlang.models.prices import Spent
+from gotlang.packing import packed, several
 from gotlang.runtime.graph import FAILED, Graph, Operation, before, path_key
 from gotlang.runtime.sampler.budget import Allowance
 
@@ -24,6 +25,8 @@ Times = tuple[float, float, float]
 """Seconds along the critical path: without cache, with the process cache, with the persistent one."""
 
 ACCOUNTS = ("none", "process", "persistent")
+_MOST_USAGES = 4096
+"""The most different usages of which equal ones are one object."""
 
 
 @final
@@ -74,14 +77,23 @@ class Account:
         return Spent(self.calls, self.usd, self.uncertain_calls, self.uncertain_usd, self.free_calls)
 
 
+class Answered(NamedTuple):
+    """What an account counts of a sample."""
+
+    latency_s: float
+    usage: Usage
+    output_tokens: int
+
+
 @final
 class Round(Struct, frozen=True, gc=False):
     """Samples of one request that an operation asked for at the same time.
 
-    `operation` is its place in the graph: a reference to it would make garbage collection look at each round.
-    `start_s` and `hops` say when it could ask at the earliest, `turn` numbers the rounds of an operation.
-    `batch` is how many samples one request may hold: cached ones count as they would have been requested.
-    `persistent` are the numbers of the samples that were in the persistent cache.
+    A run keeps one for each call, so it has no reference to the operation, which garbage collection would
+    follow, and none to the texts; one of something is kept without a tuple around it. `operation` is its
+    place in the graph. `start_s` and `hops` say when it could ask at the earliest, `turn` numbers the rounds
+    of an operation. `batch` is how many samples one request may hold: cached ones count as they would have
+    been requested.
     """
 
     operation: int
@@ -89,11 +101,28 @@ class Round(Struct, frozen=True, gc=False):
     start_s: float
     hops: int
     key: str
-    numbers: tuple[int, ...]
-    samples: tuple[StoredSample, ...]
-    persistent: frozenset[int]
     batch: int
     price: Price | None
+    _numbers: int | tuple[int, ...]
+    _latencies: float | tuple[float, ...]
+    _usages: Usage | tuple[Usage, ...]
+    _written: int | tuple[int, ...]
+    _persistent: int | tuple[int, ...]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of its samples."""
+        return several(self._numbers)
+
+    @property
+    def samples(self) -> Iterable[Answered]:
+        """Its samples, in the order of their numbers."""
+        return map(Answered, several(self._latencies), several(self._usages), several(self._written))
+
+    @property
+    def persistent(self) -> tuple[int, ...]:
+        """The numbers of the samples that were in the persistent cache."""
+        return several(self._persistent)
 
 
 _Waits = dict[Operation, dict[int, float]]
@@ -115,6 +144,35 @@ class Ledger:
     spent: Account = field(default_factory=Account)
     rounds: list[Round] = field(default_factory=list, repr=False)
     shared: bool = False
+    _usages: dict[Usage, Usage] = field(default_factory=dict, repr=False)
+
+    def note(
+        self,
+        asked: tuple[int, int, float, int, str],
+        batch: int,
+        price: Price | None,
+        numbers: Sequence[int],
+        samples: Sequence[StoredSample],
+        persistent: frozenset[int],
+    ) -> None:
+        """Add a round that was `asked` for as its first fields say."""
+        self.rounds.append(
+            Round(
+                *asked,
+                batch,
+                price,
+                packed(numbers),
+                packed([one.latency_s for one in samples]),
+                packed([self._known(one.usage) for one in samples]),
+                packed([one.completion.output_tokens for one in samples]),
+                packed(sorted(persistent)) if persistent else (),
+            )
+        )
+
+    def _known(self, usage: Usage) -> Usage:
+        """An equal usage that was seen before: most requests of a step have one of a few."""
+        known = self._usages
+        return known.setdefault(usage, usage) if len(known) < _MOST_USAGES else known.get(usage, usage)
 
     def settle(self, graph: Graph, result: Operation) -> None:
         """Compute the accounts, and the times along the critical path to `result`."""
@@ -126,7 +184,7 @@ class Ledger:
             return
         # No sample was there before it was asked for, so all three accounts are the same.
         for asked in self.rounds:
-            self._count(0, asked, asked.samples)
+            self._count(0, asked, list(asked.samples))
         whole = self.accounts[0]
         self.accounts = (whole, replace(whole), replace(whole))
         self.times = (total, total, total)
@@ -145,7 +203,7 @@ class Ledger:
                 rounds, key=lambda r: (r.start_s, r.hops, path_key(operations[r.operation]), r.turn, r.key)
             )
         for asked in rounds:
-            self._count(0, asked, asked.samples)
+            self._count(0, asked, list(asked.samples))
             pairs = zip(asked.numbers, asked.samples, strict=True)
             # At temperature 0 every sample is the first, so some may be the same.
             fresh = {number: sample for number, sample in pairs if (asked.key, number) not in seen}
@@ -157,7 +215,7 @@ class Ledger:
                 turns[asked.turn] = max(turns.get(asked.turn, 0.0), seconds)
         return waits
 
-    def _count(self, account: int, asked: Round, samples: Sequence[StoredSample]) -> float:
+    def _count(self, account: int, asked: Round, samples: Sequence[Answered]) -> float:
         """Add samples to an account; the seconds of the slowest request."""
         slowest = 0.0
         for start in range(0, len(samples), asked.batch):
@@ -192,14 +250,14 @@ def _sums(account: Account, **more: float) -> dict[str, Any]:
     }
 
 
-def _as_one_request(samples: Sequence[StoredSample]) -> tuple[float, Usage]:
+def _as_one_request(samples: Sequence[Answered]) -> tuple[float, Usage]:
     """The seconds and the tokens of one request for these samples: its prompt is billed once."""
     if len(samples) == 1:
         (one,) = samples
-        return one.latency_s, one.usage.part(one.completion.output_tokens)
+        return one.latency_s, one.usage.part(one.output_tokens)
     written = Counter[Usage]()
     for one in samples:
-        written[one.usage] += one.completion.output_tokens
+        written[one.usage] += one.output_tokens
     return latency(samples), Usage(
         max(usage.input_tokens for usage in written),
         written.total(),
@@ -209,7 +267,7 @@ def _as_one_request(samples: Sequence[StoredSample]) -> tuple[float, Usage]:
     )
 
 
-def latency(samples: Iterable[StoredSample]) -> float:
+def latency(samples: Iterable[StoredSample | Answered]) -> float:
     """The seconds until all of these samples are there, requested at the same time."""
     return max([one.latency_s for one in samples], default=0.0)
 

@@ -288,6 +288,7 @@ class Sampler:
         timeout_s: float | None = None,
         enough: Callable[[str], bool] | None = None,
         hedge: float | None = None,
+        own: bool = False,
     ) -> tuple[list[Sample], frozenset[int]]:
         """The samples of a request with these numbers, in their order, and the numbers of those that were
         stored before.
@@ -295,7 +296,8 @@ class Sampler:
         `key` is the request's, `operation` the operation that asks (None for none of a graph). `batched` asks
         for all that are missing in one request, if the endpoint supports `n`. `timeout_s` is how many seconds
         a response may take from when its request is sent; `enough` says of a text so far that no more of it
-        is wanted; `hedge` is the quantile of latency after which it is asked for a second time. Raises
+        is wanted; `hedge` is the quantile of latency after which it is asked for a second time; `own` are
+        numbers that no other operation of the run can ask for, so that nothing is kept for others. Raises
         nothing unless it is cancelled: a sample that cannot be had is a MissingSample.
         """
         # At temperature 0 equal requests are equal calls: every sample is the first.
@@ -303,7 +305,9 @@ class Sampler:
             numbers = [0] * len(numbers)
         process = self._process
         pending = _Pending(model, request, key, operation, timeout_s, enough, hedge)
-        mine, names = pending.numbers, [(key, number) for number in numbers]
+        mine, names = pending.numbers, [] if own else [(key, number) for number in numbers]
+        if own:
+            mine += numbers
         for name in names:
             if name not in process:
                 process[name] = pending
@@ -313,13 +317,8 @@ class Sampler:
             try:
                 persistent = await self._obtain(pending, batched)
             finally:
-                if len(pending.found) < len(mine):
-                    # Cancelled: others that wait for these samples ask for them themselves.
-                    for number in [number for number in mine if number not in pending.found]:
-                        pending.give(number, ABANDONED)
-                        del pending.found[number], process[key, number]
-                for number, found in pending.found.items():
-                    process[key, number] = found
+                if names:
+                    self._share(pending)
         samples: list[Sample] = []
         if len(mine) < len(numbers):
             self.ledger.shared = True
@@ -355,6 +354,16 @@ class Sampler:
         if self.observe is not None:
             self.observe(Asked(request, key, tuple(numbers), tuple(samples), model.name, operation))
         return samples, persistent
+
+    def _share(self, pending: _Pending) -> None:
+        """Keep what others of this run may ask for too. What was not obtained, since its operation was
+        cancelled, those that wait for it ask for themselves."""
+        for number in pending.numbers:
+            if number not in pending.found:
+                pending.give(number, ABANDONED)
+                del pending.found[number], self._process[pending.key, number]
+        for number, found in pending.found.items():
+            self._process[pending.key, number] = found
 
     async def noted(self, request: Request) -> str | None:
         """What was noted under a request that no model gets, in this run or in one before."""
