@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from gotlang.errors import BeyondBest, EvaluationError
+from gotlang.packing import several
 
 
 @final
@@ -25,36 +26,90 @@ class Asked(NamedTuple):
 
 
 @final
+class Response(Struct, frozen=True, eq=False, gc=False):
+    """The log-probabilities of the answer that a thought was read from: `logprob` a token's on average
+    (natural logarithm, None where unknown), `tokens` with theirs, `alternatives` the likeliest at the place
+    of each."""
+
+    logprob: float | None = None
+    tokens: tuple[tuple[str, float], ...] = ()
+    alternatives: tuple[tuple[tuple[str, float], ...], ...] = ()
+
+
+@final
+class Judged(Struct, frozen=True, eq=False):
+    """What was found of a thought: its score (`lower`: a lower one is better), whether it is valid, what
+    models said of it (`asked`), which stays where `Improve(keep=true)` has `kept` it. `claim` is whether the
+    score reaches its `best`, or the error of one that goes beyond."""
+
+    score: float | None = None
+    lower: bool = False
+    valid: bool | None = None
+    asked: tuple[Asked, ...] = ()
+    kept: bool = False
+    claim: BeyondBest | bool = False
+
+
+NO_RESPONSE = Response()
+_NOT_JUDGED = Judged()
+
+
 class Thought(Struct, frozen=True, eq=False):
     """A value plus its score, validity and confidence, who made it and from what.
 
     `maker` is the operation that made it and `index` its place among that one's thoughts; together they
     are its identity, whatever the order in which a run's operations end. Scoring or validating a thought
-    gives another `Thought` of the same identity; `lower` tells that a lower score is a better one.
-    `logprob` is that of the answer it was read from, a token's on average (natural logarithm, None where
-    unknown), `tokens` are that answer's with theirs, `alternatives` the likeliest at the place of each, `usd`
-    is what it cost (None where unknown), `call` the key of its request. `empty` marks the thought that a
-    pipeline starts with, which has no value, and is told apart by this from one whose value is `none`.
-    `asked` is what models said of it, which stands where `Improve(keep=true)` has `kept` it. `claim` is
-    whether the score reaches its `best`, or the error of one that goes beyond.
+    gives another `Thought` of the same identity. `made_from` are its parents, `packed`: a run keeps its
+    thoughts, and most have one parent, no score and no log-probabilities. `usd` is what it cost (None where
+    unknown), `call` the key of its request.
     """
 
     value: Any
     maker: Any = None
     index: int = 0
-    parents: tuple[Thought, ...] = ()
-    score: float | None = None
-    lower: bool = False
-    valid: bool | None = None
-    logprob: float | None = None
+    made_from: Thought | tuple[Thought, ...] = ()
     usd: float | None = None
     call: str | None = None
-    tokens: tuple[tuple[str, float], ...] = ()
-    empty: bool = False
-    asked: tuple[Asked, ...] = ()
-    kept: bool = False
-    claim: BeyondBest | bool = False
-    alternatives: tuple[tuple[tuple[str, float], ...], ...] = ()
+    response: Response = NO_RESPONSE
+    judged: Judged = _NOT_JUDGED
+
+    empty: ClassVar[bool] = False
+    """Whether it is the one that a pipeline starts with, whose value is not `none`: it has none."""
+
+    @property
+    def parents(self) -> tuple[Thought, ...]:
+        """The thoughts that it was made from."""
+        return several(self.made_from)
+
+    @property
+    def score(self) -> float | None:
+        """Its score; None where it has none."""
+        return self.judged.score
+
+    @property
+    def lower(self) -> bool:
+        """Whether a lower score is a better one."""
+        return self.judged.lower
+
+    @property
+    def valid(self) -> bool | None:
+        """Whether it was found valid; None where nothing validated it."""
+        return self.judged.valid
+
+    @property
+    def claim(self) -> BeyondBest | bool:
+        """Whether its score reaches the best one, or the error of one that goes beyond."""
+        return self.judged.claim
+
+    @property
+    def logprob(self) -> float | None:
+        """The log-probability of a token of its answer, on average; None where unknown."""
+        return self.response.logprob
+
+    @property
+    def tokens(self) -> tuple[tuple[str, float], ...]:
+        """The tokens of its answer, with their log-probabilities."""
+        return self.response.tokens
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -64,9 +119,14 @@ class Thought(Struct, frozen=True, eq=False):
     @property
     def goodness(self) -> float:
         """The score turned so that higher is better; minus infinity where there is none."""
-        if self.score is None:
+        judged = self.judged
+        if judged.score is None:
             return float("-inf")
-        return -self.score if self.lower else self.score
+        return -judged.score if judged.lower else judged.score
+
+    def found(self, **judged: Any) -> Self:
+        """The same thought with other fields of `Judged`."""
+        return replace(self, judged=replace(self.judged, **judged))
 
     def known(
         self,
@@ -75,26 +135,10 @@ class Thought(Struct, frozen=True, eq=False):
         lower: bool = False,
         valid: bool | None = None,
         claim: BeyondBest | bool = False,
-    ) -> Thought:
+    ) -> Self:
         """The same thought, better known."""
-        return Thought(
-            self.value,
-            self.maker,
-            self.index,
-            self.parents,
-            self.score if score is None else score,
-            self.lower if score is None else lower,
-            self.valid if valid is None else valid,
-            self.logprob,
-            self.usd,
-            self.call,
-            self.tokens,
-            self.empty,
-            self.asked,
-            self.kept,
-            self.claim if score is None else claim,
-            self.alternatives,
-        )
+        found: dict[str, Any] = {} if score is None else {"score": score, "lower": lower, "claim": claim}
+        return self.found(**found) if valid is None else self.found(**found, valid=valid)
 
     def rated(
         self,
@@ -103,21 +147,29 @@ class Thought(Struct, frozen=True, eq=False):
         score: float,
         lower: bool = False,
         claim: BeyondBest | bool = False,
-    ) -> Thought:
+    ) -> Self:
         """The same thought with what a model said of it: as its score, or under a name that an expression
         uses."""
-        asked = (*(old for old in self.asked if old.note != note), Asked(note, scorer, score))
-        return replace(
-            self if note is not None else self.known(score=score, lower=lower, claim=claim), asked=asked
-        )
+        asked = (*(old for old in self.judged.asked if old.note != note), Asked(note, scorer, score))
+        if note is not None:
+            return self.found(asked=asked)
+        return self.found(asked=asked, score=score, lower=lower, claim=claim)
 
     def said(self, scorer: Any) -> float | None:
         """What this scorer said of a thought that was kept; None where it has to be asked."""
-        return next((old.score for old in self.asked if self.kept and old.scorer == scorer), None)
+        judged = self.judged
+        return next((old.score for old in judged.asked if judged.kept and old.scorer == scorer), None)
 
     def noted(self, note: str) -> float:
         """What was said under a name."""
-        return next(old.score for old in self.asked if old.note == note)
+        return next(old.score for old in self.judged.asked if old.note == note)
+
+
+@final
+class EmptyThought(Thought, frozen=True, eq=False):
+    """The thought that a pipeline starts with, which is no thought of anybody."""
+
+    empty: ClassVar[bool] = True
 
 
 def raise_beyond(thoughts: Iterable[Thought]) -> None:
@@ -179,7 +231,7 @@ def tokens(subject: Thought) -> list[dict[str, Any]]:
     if not subject.tokens:
         raise EvaluationError("the model gave no log-probabilities for this thought", help=_HELP)
     found = [{"text": text, "logprob": logprob, "top": []} for text, logprob in subject.tokens]
-    for token, likeliest in zip(found, subject.alternatives, strict=False):
+    for token, likeliest in zip(found, subject.response.alternatives, strict=False):
         token["top"] = [{"text": text, "logprob": logprob} for text, logprob in likeliest]
     return found
 

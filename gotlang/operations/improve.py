@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import final
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from gotlang.flows import FlowScope, Result
@@ -66,7 +65,7 @@ def _estimate(step: Improve, scope: FlowScope, e: Estimating) -> Result:
 
 async def _run(step: Improve, thoughts: Thoughts, running: Running) -> Thoughts:
     """`Improve`: a thought that stays is marked, and not scored again."""
-    old = [structs.replace(thought, kept=True) for thought in thoughts] if step.keep else []
+    old = [thought.found(kept=True) for thought in thoughts] if step.keep else []
     return await sampling.sample(step, thoughts, running, beside=old)
 
 

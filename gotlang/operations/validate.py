@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import final
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from gotlang.flows import FlowScope, Result
@@ -81,7 +80,7 @@ def judging(
             for asked, found in enumerate(await responses.all()):
                 values = [value for _, values in found for value in values]
                 valid[calls[asked][0]] = None if asked in responses.unasked else bool(values and values[0])
-        return [structs.replace(thought, valid=valid.get(at, False)) for at, thought in enumerate(thoughts)]
+        return [thought.found(valid=valid.get(at, False)) for at, thought in enumerate(thoughts)]
 
     return mark
 

@@ -32,6 +32,7 @@ from gotlang.operations.checks import count, number, position
 from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import PROMPT_SETTINGS, TOOL_SETTINGS
 from gotlang.operations.step import GIVEN, PythonArguments
+from gotlang.packing import packed
 from gotlang.runtime.context import Context
 from gotlang.runtime.ending import ending
 from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key, path_text
@@ -41,7 +42,7 @@ from gotlang.runtime.sampler.events import MissingSample, Sample
 from gotlang.runtime.sampler.ledger import latency
 from gotlang.runtime.spaces import Space, at_line, first_number, inside
 from gotlang.syntax import expressions as e
-from gotlang.thought import Thought, Thoughts
+from gotlang.thought import NO_RESPONSE, Response, Thought, Thoughts
 from gotlang.types import DYNAMIC, FLOAT, fits
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ def real(thoughts: Sequence[Thought]) -> tuple[Thought, ...]:
 
 def derived(operation: Operation, value: Any, index: int, parents: Sequence[Thought]) -> Thought:
     """A computed thought, as opposed to a sampled one; the empty thought is never a parent."""
-    return Thought(value, operation, index, real(parents))
+    return Thought(value, operation, index, packed(real(parents)))
 
 
 def bound_thoughts(
@@ -179,7 +180,7 @@ class Execution:
     # ---------------------------------------------------------------- thoughts and failures
 
     def derived(self, value: Any, index: int, parents: Sequence[Thought]) -> Thought:
-        return Thought(value, self.operation, index, real(parents))
+        return Thought(value, self.operation, index, packed(real(parents)))
 
     def failed(self, reason: str, number: int | None = None) -> None:
         self.context.failed(self.operation, reason, number)
@@ -551,6 +552,9 @@ class PromptCall(Struct, eq=False):
         logprob = completion.logprob
         if logprob is not None and completion.tokens:
             logprob /= len(completion.tokens)
+        response = NO_RESPONSE
+        if logprob is not None or completion.tokens:
+            response = Response(logprob, completion.tokens, completion.alternatives)
         price, usd = self.model.price, None
         if price is not None:
             # Its share of the prompt, and its own tokens: independent of which operation asked first.
@@ -560,12 +564,10 @@ class PromptCall(Struct, eq=False):
             value,
             self.running.operation,
             index,
-            self.parents,
-            logprob=logprob,
-            usd=usd,
-            call=self.key,
-            tokens=completion.tokens,
-            alternatives=completion.alternatives,
+            packed(self.parents),
+            usd,
+            self.key,
+            response,
         )
 
     def _certain(self, text: str) -> bool:

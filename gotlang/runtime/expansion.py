@@ -28,7 +28,7 @@ from gotlang.runtime.execution import bound_thoughts, derived, whole
 from gotlang.runtime.graph import DONE, FAILED, Frame, GraphFull, Handle, Operation, path_key
 from gotlang.runtime.spaces import Ranks, inside
 from gotlang.syntax import expressions as e
-from gotlang.thought import Thought, Thoughts, named_thoughts
+from gotlang.thought import EmptyThought, Thought, Thoughts, named_thoughts
 from gotlang.types import DYNAMIC
 
 Layout = Callable[["Expander", Any, Frame, Handle], Handle]
@@ -220,7 +220,7 @@ class Expander:
     def empty(self, frame: Frame, name: Any, origin: Operation | None) -> Operation:
         """The empty thought, which a pipeline starts with."""
         operation = self.graph.constant((), frame, name, origin)
-        operation.output = Thoughts([Thought(None, operation, empty=True)])
+        operation.output = Thoughts([EmptyThought(None, operation)])
         return operation
 
 

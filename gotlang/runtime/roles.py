@@ -11,7 +11,7 @@ from gotlang.operations.checks import claim, claimed, mean, number
 from gotlang.runtime.context import Context, cut_off
 from gotlang.runtime.execution import derived
 from gotlang.runtime.graph import DONE, NOTHING, SKIPPED, Operation, PathKey, path_key
-from gotlang.thought import Thought, Thoughts, validity
+from gotlang.thought import EmptyThought, Thoughts, validity
 
 
 def join(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
@@ -20,7 +20,7 @@ def join(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
     step = operation.step
     if operation.name == "done" and context.graph.any_skipped:
         given = ((part, part.output) for part in operation.parts or ())
-        thoughts = Thoughts(t for part, out in given for t in out or (Thought(None, part, empty=True),))
+        thoughts = Thoughts(t for part, out in given for t in out or (EmptyThought(None, part),))
     elif isinstance(step, ir.Foreach) and not thoughts:
         raise OperationFailed("each of its elements was skipped" if operation.parts else "its list is empty")
     elif isinstance(step, ir.Repeat) and thoughts and thoughts[0].empty:
