@@ -25,7 +25,7 @@ from gotlang.ir.program import Program, Region
 from gotlang.passes import optimize_region
 from gotlang.runtime.execution import Execution
 from gotlang.runtime.expansion import Element, Expander
-from gotlang.runtime.graph import REMOVED, Frame, Handle, Operation
+from gotlang.runtime.graph import REMOVED, Frame, Handle, Operation, handle_of
 from gotlang.runtime.spaces import Ranks
 from gotlang.scope import PoolType, Scope, Variable
 from gotlang.semantics.check import Checked
@@ -126,7 +126,7 @@ class GraphChanges:
         join = Operation(step, "join", frame, step.result, frame.origin)
         operation.work = partial(self._change, x, step, join)
         x.graph.add(operation, x.waits(step, frame, True))
-        return Handle(x.graph.add(join, (operation,), held=1), step.single)
+        return handle_of(x.graph.add(join, (operation,), held=1), step.single)
 
     async def _change(self, x: Expander, step: ir.Call, join: Operation, running: Execution) -> None:
         """Run the function for each thought in turn, then change the graph. Raises GotError."""
@@ -227,10 +227,10 @@ class _Builder:
             return x.joined(frame, "gathered", list(map(self.operation, self.change.sources(block))), at)
         after = [self.operation(node) for node in block.after]
         pool = after[0] if len(after) == 1 else x.joined(frame, "given", after, at)
-        frame.names[ENTRY] = Handle(pool, len(after) == 1 and kind(block.after[0]).single)
+        frame.names[ENTRY] = handle_of(pool, len(after) == 1 and kind(block.after[0]).single)
         for name, value in block.names.items():
             is_node = isinstance(value, Operation | Block)
-            frame.names[name] = Handle(self.operation(value), kind(value).single) if is_node else value
+            frame.names[name] = handle_of(self.operation(value), kind(value).single) if is_node else value
         x.remaining.through(block.region)
         return x.region(block.region, frame).operation
 
@@ -266,7 +266,7 @@ def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], ste
                 start = None
                 if edit.start is not None:
                     start = built(edit.start)
-                    _rebind(target, built(source), Handle(start, kind(edit.start).single))
+                    _rebind(target, built(source), handle_of(start, kind(edit.start).single))
                     graph.note_addition(target, start, change.operation)
                 if target in more:
                     graph.gather(target, more.pop(target), change.operation)

@@ -20,7 +20,7 @@ from gotlang.models.base import DecodingSettings, Message, Request
 from gotlang.operations.names import bound_inside, used_names
 from gotlang.runtime.execution import whole
 from gotlang.runtime.expansion import Expander, behind
-from gotlang.runtime.graph import DONE, SKIPPED, Frame, GraphFull, Handle, Operation, path_key
+from gotlang.runtime.graph import DONE, SKIPPED, Frame, GraphFull, Handle, Operation, handle_of, path_key
 from gotlang.runtime.spaces import first_number, inside
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thoughts, plain
@@ -37,12 +37,12 @@ def first(x: Expander, step: ir.First, frame: Frame, pool: Handle) -> Handle:
     lines = _Lines(x, step, frame, join)
     if step.way != RACE:
         lines.lay_out(range(1 if step.way == "turn" else len(step.regions)), frame.origin)
-        return Handle(join, step.single)
+        return handle_of(join, step.single)
     lines.names = sorted(used_names(step) - bound_inside(step))
     start = Operation(step, RACE, frame, (step.result, "start"), frame.origin)
     start.work = lines.start
     x.graph.connect((x.graph.add(start, behind(lines.names, frame)),), join)
-    return Handle(join, step.single)
+    return handle_of(join, step.single)
 
 
 @final
@@ -87,7 +87,7 @@ class _Lines:
         except GotError as error:
             lost = x.graph.add(Operation(self.step, "join", inner, "lost", inner.origin), (), held=1)
             x.context.lost(lost, error)
-            return Handle(lost, True)
+            return handle_of(lost, True)
 
     def _until(self, at: int) -> e.Expression | None:
         return self.step.branches[at][0] if at < len(self.step.branches) else None

@@ -25,7 +25,7 @@ from gotlang.operations.record import BlockRecord, Grows
 from gotlang.operations.skip import guards, skipped_by
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import bound_thoughts, derived, whole
-from gotlang.runtime.graph import DONE, FAILED, Frame, GraphFull, Handle, Operation, path_key
+from gotlang.runtime.graph import DONE, FAILED, Frame, GraphFull, Handle, Operation, handle_of, path_key
 from gotlang.runtime.spaces import Ranks, inside
 from gotlang.syntax import expressions as e
 from gotlang.thought import EmptyThought, Thought, Thoughts, named_thoughts
@@ -97,7 +97,7 @@ class Expander:
             return found
         # What may skip the result decides whether there is one, even where that does not use it.
         after = [frame.pool(name).operation for name in self._guards[key]]
-        return Handle(self.joined(frame, "result", [found.operation], frame.origin, after), found.single)
+        return handle_of(self.joined(frame, "result", [found.operation], frame.origin, after), found.single)
 
     def step(self, step: ir.Step, frame: Frame) -> Handle:
         """Lay out one step."""
@@ -113,7 +113,7 @@ class Expander:
         if not on_pool:
             operation.parts = ()
         self.graph.add(operation, self.waits(step, frame, on_pool))
-        return Handle(operation, step.single)
+        return handle_of(operation, step.single)
 
     def _layout(self, step: ir.Step) -> Layout | None:
         """What lays out a step that stands for several operations; None for one that is a single one."""
@@ -245,14 +245,14 @@ def foreach(x: Expander, step: ir.Foreach, frame: Frame, pool: Handle) -> Handle
             marks = ranks.marks(found.content)
             inner = frame.inside((step.result, index), names, grow, rest, "element", *marks)
             element = x.element(inner, found, grow)
-            names[step.name] = Handle(element, True)
+            names[step.name] = handle_of(element, True)
             names |= step.values(index, element.output[0].value)
             if step.after is not None:
-                names["done"] = Handle(_done(x, step, step.after, inner, element, tails, grow), False)
+                names["done"] = handle_of(_done(x, step, step.after, inner, element, tails, grow), False)
             tails.append(x.region(step.body, inner).operation)
         return tails
 
-    return Handle(x.later(step, frame, _list_waits(x, step, frame), build), False)
+    return handle_of(x.later(step, frame, _list_waits(x, step, frame), build), False)
 
 
 def _list_waits(x: Expander, step: ir.Foreach | ir.Reduce, frame: Frame) -> list[Operation]:
@@ -314,7 +314,7 @@ def reduce(x: Expander, step: ir.Reduce, frame: Frame, pool: Handle) -> Handle:
         source = handle.operation if handle is not None else None
     # Python that changes graphs may let the list gather more than its parts: then it has to be complete.
     if source is not None and _one_each(source) and not x.changing:
-        return Handle(_merge_parts(x, step, frame, source), True)
+        return handle_of(_merge_parts(x, step, frame, source), True)
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
         items = [
@@ -323,7 +323,7 @@ def reduce(x: Expander, step: ir.Reduce, frame: Frame, pool: Handle) -> Handle:
         ]
         return [_tree(x, step, frame, items, grow)]
 
-    return Handle(x.later(step, frame, _list_waits(x, step, frame), build), True)
+    return handle_of(x.later(step, frame, _list_waits(x, step, frame), build), True)
 
 
 def _one_each(operation: Operation) -> bool:
@@ -379,13 +379,13 @@ def _tree(
         merged: list[Operation] = []
         for at in range(0, len(items) - 1, 2):
             left, right = items[at], items[at + 1]
-            names: dict[str, Any] = {step.left: Handle(left, True), step.right: Handle(right, True)}
+            names: dict[str, Any] = {step.left: handle_of(left, True), step.right: handle_of(right, True)}
             position = at // 2 + 1
             key = (step.result, level, position)
             follow = rest + (levels - level) * through
             inner = frame.inside(key, names, grow, follow, "merge", level, position)
             pair = x.joined(inner, "pair", [left, right], grow, after)
-            names[step.body.entry] = Handle(pair, False)
+            names[step.body.entry] = handle_of(pair, False)
             if step.step is not None:
                 names[step.step] = {"level": level, "position": position, "last": len(items) == 2}
             merged.append(x.region(step.body, inner).operation)
@@ -409,7 +409,7 @@ def repeat(x: Expander, step: ir.Repeat, frame: Frame, pool: Handle) -> Handle:
     else:
         start = x.grow(step, frame, waits, lambda operation: rounds.begin(operation.frame, operation))
         x.graph.connect((start,), join)
-    return Handle(join, step.single)
+    return handle_of(join, step.single)
 
 
 @final
@@ -459,7 +459,7 @@ class _Rounds:
         x = self.x
 
         def work(operation: Operation) -> None:
-            result = Handle(operation.inputs[0], handle.single)
+            result = handle_of(operation.inputs[0], handle.single)
             if _holds(x, until, result, operation.frame):
                 x.fill(self.join, [result.operation])
             else:
@@ -497,7 +497,7 @@ def repeated(x: Expander, step: ir.Repeated, frame: Frame, pool: Handle) -> Hand
         return tails
 
     waits = x.waits(step, frame, any(x.uses(node).pool for node in own_expressions(step)))
-    return Handle(x.later(step, frame, waits, build), step.single)
+    return handle_of(x.later(step, frame, waits, build), step.single)
 
 
 # -------------------------------------------------------------------- if, blocks
@@ -521,7 +521,7 @@ def branching(x: Expander, step: ir.Branching, frame: Frame, pool: Handle) -> Ha
         return [x.region(chosen, frame.inside((step.result, at), {}, grow, rest)).operation]
 
     waits = x.waits(step, frame, any(x.uses(condition).pool for condition, _ in step.conditions))
-    return Handle(x.later(step, frame, waits, build), step.single)
+    return handle_of(x.later(step, frame, waits, build), step.single)
 
 
 def try_(x: Expander, step: ir.Try, frame: Frame, pool: Handle) -> Handle:
@@ -550,19 +550,19 @@ def try_(x: Expander, step: ir.Try, frame: Frame, pool: Handle) -> Handle:
 
     rescue.work = work
     graph.connect((graph.add(rescue, (tried,)),), join)
-    return Handle(join, step.single)
+    return handle_of(join, step.single)
 
 
 def skip(x: Expander, step: ir.Skip, frame: Frame, pool: Handle) -> Handle:
     """`skip`: an operation that gives nothing, without failing."""
-    return Handle(x.graph.add(Operation(step, "skip", frame, step.result, frame.origin), ()), True)
+    return handle_of(x.graph.add(Operation(step, "skip", frame, step.result, frame.origin), ()), True)
 
 
 def block(x: Expander, step: ir.Block, frame: Frame, pool: Handle) -> Handle:
     """A labelled block, or an indented pipeline."""
     names = {inner: frame.find(outer) for inner, outer in step.names}
     inner = frame.inside((step.label,), names, None, x.remaining.after(step))
-    return Handle(x.region(step.body, inner).operation, step.single)
+    return handle_of(x.region(step.body, inner).operation, step.single)
 
 
 # -------------------------------------------------------------------- calls of schemes
@@ -571,12 +571,12 @@ def block(x: Expander, step: ir.Block, frame: Frame, pool: Handle) -> Handle:
 def scheme(x: Expander, declared: ir.Scheme, frame: Frame) -> Handle:
     """Lay out a scheme whose parameters are bound in a frame."""
     x.remaining.through(declared.body)
-    frame.names[declared.body.entry] = Handle(x.empty(frame, "start", frame.origin), True)
+    frame.names[declared.body.entry] = handle_of(x.empty(frame, "start", frame.origin), True)
     result = x.region(declared.body, frame)
     if not declared.collect:
-        return Handle(result.operation, not declared.many)
+        return handle_of(result.operation, not declared.many)
     values = Operation(None, "collect", frame, "collect", frame.origin)
-    return Handle(x.graph.add(values, (result.operation,)), True)
+    return handle_of(x.graph.add(values, (result.operation,)), True)
 
 
 def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
@@ -586,13 +586,13 @@ def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
         try:
             with x.graph.all_or_nothing():
                 marks = () if pool.single else Ranks().marks(pool.operation.output[0].value)
-                return Handle(_call(x, step, frame, pool, 0, *marks), step.single)
+                return handle_of(_call(x, step, frame, pool, 0, *marks), step.single)
         except GraphFull:
             raise
         except GotError as error:
             lost = x.graph.add(Operation(step, "join", frame, step.result, frame.origin), (), held=1)
             x.context.lost(lost, error)
-            return Handle(lost, step.single)
+            return handle_of(lost, step.single)
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
         if frame.depth >= MAX_DEPTH:
@@ -604,14 +604,14 @@ def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
             inner = frame.inside((step.result, "it", index), {}, grow)
             inner.scheme = step.scheme
             element = x.element(inner, Element((thought,)), grow)
-            parts.append(_call(x, step, inner, Handle(element, True), index, *marks))
+            parts.append(_call(x, step, inner, handle_of(element, True), index, *marks))
         return parts
 
     waits = x.waits(step, frame, True)
     if all(operation.constant for operation in waits):
         # There is nothing to wait for, but the stack is deep: wait for a turn of the scheduler.
         waits = [x.joined(frame, (step.result, "turn"), (), frame.origin)]
-    return Handle(x.later(step, frame, waits, build), step.single)
+    return handle_of(x.later(step, frame, waits, build), step.single)
 
 
 def _call(
@@ -640,7 +640,7 @@ def _argument(x: Expander, name: str, value: e.Expression, frame: Frame, pool: H
     let = Operation(step, "Pool", frame, (*inner.key, name), frame.origin)
     if not x.uses(value).pool:
         let.parts = ()
-    return Handle(x.graph.add(let, waits), True)
+    return handle_of(x.graph.add(let, waits), True)
 
 
 BLOCKS: dict[type, Layout] = {

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from msgspec import Struct
 
@@ -71,6 +71,20 @@ class Operation(Struct, eq=False):
     sequence: int = 0
     hops: int = 0
     seconds: float = 0.0
+
+    single: ClassVar[bool] = True
+
+    @property
+    def operation(self) -> Operation:
+        """Itself, as a `Handle`."""
+        return self
+
+    def bound(self, name: str) -> Any:
+        """Its thought under a name, once it has ended. Raises EvaluationError if there is none."""
+        output = self.output
+        if not output:
+            raise EvaluationError(f"`{name}` has no thought here")
+        return output[0] if len(output) == 1 else output
 
     @property
     def path(self) -> tuple[Any, ...]:
@@ -134,21 +148,25 @@ class Operation(Struct, eq=False):
 
 
 @final
-class Handle(Struct, eq=False):
-    """A name for the thoughts of an operation: exactly one (`single`), or a list."""
+class Several(Struct, eq=False):
+    """A name for the thoughts of an operation as a list."""
 
     operation: Operation
-    single: bool
 
-    def bound(self, name: str) -> Any:
-        """The thought or the thoughts, once the operation has ended. Raises EvaluationError if one is needed
-        and there is none."""
-        output = self.operation.output
-        if not self.single:
-            return output
-        if not output:
-            raise EvaluationError(f"`{name}` has no thought here")
-        return output[0] if len(output) == 1 else output
+    single: ClassVar[bool] = False
+
+    def bound(self, name: str) -> Thoughts:
+        """The thoughts, once the operation has ended."""
+        return self.operation.output
+
+
+Handle = Operation | Several
+"""A name for the thoughts of an operation: the operation itself where there is exactly one (`single`)."""
+
+
+def handle_of(operation: Operation, single: bool) -> Handle:
+    """A name for an operation's one thought, or for all of its thoughts."""
+    return operation if single else Several(operation)
 
 
 @final

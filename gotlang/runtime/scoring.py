@@ -11,7 +11,7 @@ from gotlang.operations.checks import count
 from gotlang.operations.score import scorer
 from gotlang.runtime.execution import bound_thoughts, whole
 from gotlang.runtime.expansion import Expander, behind
-from gotlang.runtime.graph import Frame, Handle, Operation
+from gotlang.runtime.graph import Frame, Handle, Operation, handle_of
 from gotlang.runtime.spaces import Ranks, inside
 from gotlang.syntax import expressions as e
 
@@ -49,7 +49,7 @@ def score(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
         last = frame.inside((step.result, "asked"), {"asked": asked}, grow)
         return [x.graph.add(Operation(step, "rated", last, "rated", grow), (scored, *numbers))]
 
-    return Handle(x.later(step, frame, x.waits(step, frame, True), build), step.single)
+    return handle_of(x.later(step, frame, x.waits(step, frame, True), build), step.single)
 
 
 def _bind_value(x: Expander, value: e.Expression, names: Mapping[str, Any]) -> Any:
@@ -65,7 +65,7 @@ def _sample(
 ) -> Operation:
     x.remaining.through(score.body)
     start = x.empty(frame, "start", grow)
-    frame.names[score.body.entry] = Handle(start, True)
+    frame.names[score.body.entry] = handle_of(start, True)
     x.region(score.body, frame)
     value = ir.Pool("%score", step.type, True, score.body.entry, (score.value,), span=step.span)
     operation = Operation(value, "Pool", frame, "score", frame.origin)

@@ -19,7 +19,7 @@ from gotlang.operations.checks import count, number
 from gotlang.runtime.context import cut_off
 from gotlang.runtime.execution import whole
 from gotlang.runtime.expansion import Element, Expander
-from gotlang.runtime.graph import DONE, Frame, Handle, Operation, path_key
+from gotlang.runtime.graph import DONE, Frame, Handle, Operation, handle_of, path_key
 from gotlang.runtime.spaces import Ranks
 from gotlang.thought import Thought, Thoughts, raise_beyond
 
@@ -150,7 +150,7 @@ def search(x: Expander, step: ir.Search, frame: Frame, pool: Handle) -> Handle:
     join = x.graph.add(Operation(step, "join", frame, step.result, frame.origin), (), held=1)
     start = x.grow(step, frame, x.waits(step, frame, True), _Searching(x, step, join).begin)
     x.graph.connect((start,), join)
-    return Handle(join, step.single)
+    return handle_of(join, step.single)
 
 
 @final
@@ -195,7 +195,7 @@ class _Searching:
 
     def _frame(self, state: _State, word: str, grow: Operation, operation: Operation) -> Frame:
         """The names of a part of the search for one state."""
-        step, handle = self.step, Handle(operation, True)
+        step, handle = self.step, handle_of(operation, True)
         key = (step.result, *state.place, word)
         rest = self.x.remaining.after(step)
         return self.frame.inside(key, {step.name: handle}, grow, rest, "search", word, *state.marks)
@@ -235,7 +235,7 @@ class _Searching:
         return _Value(state, frames, reached, self._region(step.value, frames[-1], reached))
 
     def _region(self, region: ir.Region, frame: Frame, start: Operation) -> Operation:
-        frame.names[region.entry] = Handle(start, True)
+        frame.names[region.entry] = handle_of(start, True)
         return self.x.region(region, frame).operation
 
     def _end(self, end: Operation, expanded: Iterable[tuple[_State, list[_Value]]]) -> Thoughts:

@@ -24,7 +24,7 @@ from gotlang.patterns import lazy_pattern
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import Execution, whole
 from gotlang.runtime.expansion import Expander
-from gotlang.runtime.graph import DONE, Frame, Handle, Operation, path_key
+from gotlang.runtime.graph import DONE, Frame, Handle, Operation, handle_of, path_key
 from gotlang.runtime.spaces import Ranks, inside
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts
@@ -64,7 +64,7 @@ def tools(x: Expander, step: ir.Generate, frame: Frame, pool: Handle) -> Handle:
         last.parts = ends
         return [x.graph.add(last, ends)]
 
-    return Handle(x.later(step, frame, x.waits(step, frame, True), build), step.single)
+    return handle_of(x.later(step, frame, x.waits(step, frame, True), build), step.single)
 
 
 def _offered(context: Context, name: str) -> Tool:
@@ -243,7 +243,7 @@ class _Talk:
         arguments = tuple((name, e.Constant(self.step.span, value)) for name, value in given.items())
         inner = self.frame.inside(("turn", self.turn, at), {}, grow, 0, "tool", self.turn, at)
         start = x.graph.constant(turn.output, inner, "call", grow)
-        inner.names["%call"] = Handle(start, True)
+        inner.names["%call"] = handle_of(start, True)
         base = ("%tool", DYNAMIC, True, "%call", call.name, arguments)
         made: ir.Step
         if call.name in x.context.functions:
