@@ -616,7 +616,8 @@ def simulation_notice(program: CheckedProgram, options: Options) -> str | None:
             help="choose a model, such as `openai:NAME` (its key in OPENAI_API_KEY), or write a simulator "
             "(`gotc init --simulator FILE` writes a first one)",
         )
-    return "no model is configured: responses are simulated"
+    unused = ", and the base URL is not used" if isinstance(options.base_url, str) else ""
+    return f"no model is configured: responses are simulated{unused}"
 
 
 def prepare(program: CheckedProgram, options: Options | None) -> Options:

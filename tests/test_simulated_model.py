@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gotlang.errors import ModelError, UsageError
-from gotlang.models.base import DecodingSettings, Message, Reply, Request
+from gotlang.models.base import DecodingSettings, Message, ModelOptions, Reply, Request
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.models.simulated import GPT_35_TURBO_LATENCY, Simulated, SimulatedModel, typical
 
@@ -159,6 +159,17 @@ def test_a_prompt_is_paid_once_for_all_its_answers() -> None:
     assert model.price.usd(one.usage) == pytest.approx(
         (one.usage.input_tokens * 0.5 + one.usage.output_tokens * 1.5) / 1e6
     )
+
+
+def test_options_that_only_an_endpoint_needs_are_read_too(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.json"
+    with pytest.raises(UsageError, match="cannot read the price file"):
+        SimulatedModel.open("", ModelOptions(prices=prices))
+    with pytest.raises(UsageError, match="base URL"):
+        SimulatedModel.open("", ModelOptions(base_url="localhost"))
+    prices.write_text('{"simulated": {"input_per_million": 7, "output_per_million": 9}}')
+    known = SimulatedModel.known_price("", ModelOptions(prices=prices, base_url="http://127.0.0.1:9/v1"))
+    assert known is not None and (known.input_per_million, known.output_per_million) == (7, 9)
 
 
 def test_latency_is_that_of_the_longest_answer() -> None:

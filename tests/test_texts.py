@@ -53,6 +53,7 @@ def test_lines_as_written_can_stand_at_any_margin(raw: str, margin: int) -> None
         (r"\d+ \frac{1}{2} \alpha", r"\d+ \frac{1}{2} \alpha"),
         (r"\u00e9 \u12", r"é \u12"),
         (r"\ud800", r"\ud800"),
+        (r"\ud83c\udf89 \uDF89\uD83C", "🎉 " + r"\uDF89\uD83C"),
         (r"\\n", r"\n"),
         ('\\"', '"'),
     ],

@@ -169,15 +169,8 @@ def key_variable_of(host: str, port: int | None) -> str:
     return f"GOTC_KEY_{host.replace('-', '__').replace('.', '_').upper()}{f'_{port}' if port else ''}"
 
 
-def find_endpoint(base_url: str | ConfiguredUrl | None = None, names: EndpointNames = OPENAI) -> Endpoint:
-    """The endpoint at `url_of(base_url)`, with its key from the environment.
-
-    The provider's key goes to the provider's own address, and to one that the user gave or trusts. Any host
-    may have a key of its own (`key_variable_of`). Endpoints other than the provider's own may do without a
-    key. Raises UsageError for an invalid URL or one with a password in it, for a missing or malformed key,
-    and for an invalid proxy in the environment.
-    """
-    url = url_of(base_url, names)
+def split_url(url: str, names: EndpointNames = OPENAI) -> SplitResult:
+    """The parts of a base URL. Raises UsageError for an invalid one, and one with a password in it."""
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https"):
         raise UsageError(
@@ -189,6 +182,19 @@ def find_endpoint(base_url: str | ConfiguredUrl | None = None, names: EndpointNa
             "the base URL of the model contains a user name or a password",
             help=f"remove it from the URL and put the key into {names.key_variable}",
         )
+    return parts
+
+
+def find_endpoint(base_url: str | ConfiguredUrl | None = None, names: EndpointNames = OPENAI) -> Endpoint:
+    """The endpoint at `url_of(base_url)`, with its key from the environment.
+
+    The provider's key goes to the provider's own address, and to one that the user gave or trusts. Any host
+    may have a key of its own (`key_variable_of`). Endpoints other than the provider's own may do without a
+    key. Raises UsageError for an invalid URL or one with a password in it, for a missing or malformed key,
+    and for an invalid proxy in the environment.
+    """
+    url = url_of(base_url, names)
+    parts = split_url(url, names)
     own = urlsplit(names.url)
     is_own = (parts.scheme, parts.hostname, parts.port or own.port) == (own.scheme, own.hostname, own.port)
     project = None

@@ -49,10 +49,8 @@ def price_of(
 
     Raises UsageError for a price file that cannot be read or is malformed.
     """
-    if overrides_file is not None:
-        own = _read(Path(overrides_file)).get(model_name)
-        if own is not None:
-            return own
+    if (own := own_price(model_name, overrides_file)) is not None:
+        return own
     from genai_prices import Usage, calc_price
 
     where = {"provider_id": seller} if seller else {"provider_api_url": base_url}
@@ -73,6 +71,12 @@ def price_of(
     return Price(
         per_input, per_output, _base(prices.cache_read_mtok)[0], source, _base(prices.cache_write_mtok)[0]
     )
+
+
+def own_price(model_name: str, file: Path | str | None) -> Price | None:
+    """The price of a model in the user's file, if there is one. Raises UsageError for a file that cannot be
+    read or is malformed."""
+    return None if file is None else _read(Path(file)).get(model_name)
 
 
 def _base(price: Any) -> tuple[float | None, int | None]:

@@ -477,10 +477,15 @@ def _calling(one: Completion, request: Request) -> Completion:
 
 
 def _chosen(text: str, options: ModelOptions) -> tuple[str, str, Price, Latency]:
-    """The name of a declared model before its settings, these, its price and its latency."""
+    """The name of a declared model before its settings, these, its price and its latency. Raises UsageError
+    for options that cannot be read, also for those that only an endpoint needs."""
+    if isinstance(options.base_url, str):
+        from gotlang.models.endpoint import split_url, url_of
+
+        split_url(url_of(options.base_url))
     name, _, rest = text.partition(",")
     if not text or "=" in name:
-        return NAME, text, GPT_35_TURBO, GPT_35_TURBO_LATENCY
+        return NAME, text, _own_price(NAME, options) or GPT_35_TURBO, GPT_35_TURBO_LATENCY
     facts = options.simulated.get(name)
     if facts is None:
         known = ", ".join(f"`{NAME}:{one}`" for one in options.simulated)
@@ -492,7 +497,16 @@ def _chosen(text: str, options: ModelOptions) -> tuple[str, str, Price, Latency]
     given = {key: value for key, value in facts.items() if key.endswith("_s")}
     latency = replace(GPT_35_TURBO_LATENCY, **given, source="declared by the simulator")
     prices = facts["input_per_million"], facts["output_per_million"]
-    return name, rest, Price(*prices, source=f"declared by the simulator of `{name}`"), latency
+    declared = Price(*prices, source=f"declared by the simulator of `{name}`")
+    return name, rest, _own_price(name, options) or declared, latency
+
+
+def _own_price(name: str, options: ModelOptions) -> Price | None:
+    if options.prices is None:
+        return None
+    from gotlang.models.prices import own_price
+
+    return own_price(name, options.prices)
 
 
 def typical(

@@ -15,7 +15,7 @@ from gotlang.diagnostics import Diagnostic, Fix
 from gotlang.span import Fragment
 from gotlang.syntax.grammar import parser
 from gotlang.syntax.recovery import end_of_code, misspelt_match
-from gotlang.syntax.typos import CAPITAL, STATEMENTS, misspelt
+from gotlang.syntax.typos import BLOCKS, CAPITAL, STATEMENTS, misspelt
 
 if TYPE_CHECKING:
     from lark.exceptions import UnexpectedInput
@@ -205,7 +205,8 @@ def _hint(
         return "write `elif`"
     if re.search(r"[A-Z]\w*\([^()]*\):$", before):
         return "remove the `:` after the operation"
-    if (meant := misspelt(opening, STATEMENTS)) is not None and opening not in _OPENINGS:
+    openings = (*STATEMENTS, *BLOCKS) if re.match(r"\w+ [a-z]", before) else STATEMENTS
+    if (meant := misspelt(opening, openings)) is not None and opening not in _OPENINGS:
         return f"did you mean `{meant}`?"
     if opening in _PYTHON and terminal != "_NL":
         return _PYTHON[opening]

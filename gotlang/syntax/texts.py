@@ -1,9 +1,10 @@
 """String literals, both ways: from their source to values, and from values to source.
 
-Escapes are `\\n \\t \\r \\" \\\\`, `\\u` with four hexadecimal digits, and a backslash at the end of a line,
-which joins it with the next. Any other backslash stays as it is, so that patterns and LaTeX can be
-written plainly. A text in triple quotes loses the indentation that its lines share, its first line break and
-the white space at its end before escapes are read, so that an escape can preserve white space.
+Escapes are `\\n \\t \\r \\" \\\\`, `\\u` with four hexadecimal digits (a pair of UTF-16 is one character),
+and a backslash at the end of a line, which joins it with the next. Any other backslash stays as it is, so
+that patterns and LaTeX can be written plainly. A text in triple quotes loses the indentation that its lines
+share, its first line break and the white space at its end before escapes are read, so that an escape can
+preserve white space.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import re
 from gotlang.patterns import lazy_pattern
 
 _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "\n": ""}
-_ESCAPE = lazy_pattern(r'\\(?:([ntr"\\\n])|u([0-9a-fA-F]{4}))')
+_ESCAPE = lazy_pattern(
+    r'\\(?:([ntr"\\\n])|u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|[0-9a-fA-F]{4}))'
+)
 # Characters that are not allowed in source text.
 _UNWRITABLE = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ufeff]")
 # A backslash that would be read as an escape, or comes before a character that is written as one.
@@ -29,9 +32,10 @@ def unescape(text: str) -> str:
 def _meaning(match: re.Match[str]) -> str:
     if match[1] is not None:
         return _MEANINGS[match[1]]
-    character = chr(int(match[2], 16))
-    # Half a surrogate pair is not a character and cannot be written to a file.
-    return match[0] if "\ud800" <= character <= "\udfff" else character
+    try:
+        return bytes.fromhex(match[2].replace("\\u", "")).decode("utf-16-be")
+    except UnicodeDecodeError:  # half a pair is not a character and cannot be written to a file
+        return match[0]
 
 
 def dedent(raw: str) -> list[str]:

@@ -21,6 +21,8 @@ DECLARATIONS = (
 
 STATEMENTS = ("foreach", "reduce", "repeat", "if", "elif", "else", "return", "try", "skip", "match")
 """Words that open a statement."""
+BLOCKS = ("first", "race", "search")
+"""Words that open a block, and may be names too."""
 _HEADS = (*STATEMENTS, "until", "while", "from")
 """Words that no label starts with, nor with a misspelling of them."""
 OTHER_LANGUAGES = {
@@ -74,7 +76,7 @@ def why_no_label(label: str, *, sources: bool) -> tuple[str, str | None] | None:
 
     `sources` says whether a `from` follows.
     """
-    first, *others = words = [word for word in label.split() if not word.isdigit()]
+    first, *_ = words = [word for word in label.split() if not word.isdigit()]
     if first in OTHER_LANGUAGES:
         return first, OTHER_LANGUAGES[first]
     if first in ("else", "elif"):
@@ -86,8 +88,8 @@ def why_no_label(label: str, *, sources: bool) -> tuple[str, str | None] | None:
     if (word := next((word for word in words if word in RESERVED), None)) is not None:
         return word, f'write the label in quotes: `"{label}"`'
     if not sources and not label[-1].isdigit():
-        for word in others:
-            if (meant := misspelt(word, ("from", "in", "as"))) is not None:
+        for word in words:
+            if (meant := misspelt(word, BLOCKS if word is first else ("from", "in", "as"))) is not None:
                 return word, f"did you mean `{meant}`?"
         return first, f'a label has a number, a `from`, or quotes: `"{label}":`'
     return None
