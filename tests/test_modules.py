@@ -117,6 +117,16 @@ def test_mistakes_of_imports(main: str, code: str, message: str) -> None:
     assert [(c, m[: len(message)]) for c, m, _ in found] == [(code, message)]
 
 
+def test_a_circle_of_imports_is_shown_by_paths_in_the_folder_of_the_program() -> None:
+    def read(name: str) -> str:
+        return 'from "a.got" import s\nparam b = 1\n' if name.endswith("b.got") else ""
+
+    main = 'from "b.got" import b\nscheme s() -> int:\n    Pool() b\n'
+    for path in ("/home/me/a.got", "x/a.got", "a.got"):
+        found = compile_source(Source.of(path, main), read).diagnostics
+        assert found[0].message == "circular import: `a.got` -> `b.got` -> `a.got`"
+
+
 def test_what_is_imported_and_never_used() -> None:
     imports = 'from "merge.got" import tries, merge\nimport "merge.got" as m\n'
     main = f"{imports}scheme s() -> int:\n    Pool() tries\n"

@@ -336,14 +336,17 @@ class _Linker:
         return replace(module, declarations=tuple(mapped(d, change) for d in left))
 
     def _circles(self) -> None:
-        """Report imports of names that lead back to their own file."""
+        """Report imports of names that lead back to their own file, by paths from the program's folder."""
+        folder = PurePosixPath(self.main).parent
         for file in self.files:
             for node in self._imports(file):
                 if node.alias is None and not node.names:
                     continue
                 way = self._way(self.imported.get(id(node), ""), file)
                 if way and file == min(way):
-                    message = "circular import: " + " -> ".join(f"`{one}`" for one in [file, *way])
+                    paths = [PurePosixPath(one) for one in (file, *way)]
+                    seen = [one.relative_to(folder) if folder in one.parents else one for one in paths]
+                    message = "circular import: " + " -> ".join(f"`{one}`" for one in seen)
                     help = "move what both need into a file of its own"
                     self.report.error("GOT0743", message, node.path.span, help=help)
 

@@ -60,7 +60,7 @@ def check_prompt(
         report.error("GOT0401", f"{prompt} has no text", node.name.span, help=help)
     for text in node.texts:
         if text.span.source == node.span.source and not str(text.value).strip():
-            message, help = f"{prompt} has an empty text", "write what the model is to read, or delete the line"
+            message, help = f"{prompt} has an empty text", "write what a model is to read, or delete the line"
             report.error("GOT0401", message, text.span, help=help)
     _settings(node, signature, expressions)
     _tools(node, symbols, report)
