@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 from gotlang.cache.base import Cache as Cache
 from gotlang.compiler import Compilation as Compilation
 from gotlang.compiler import compile_source, handed_in
-from gotlang.errors import CompileError, RunError, SimulatedWarning, UsageError
+from gotlang.errors import RunError, SimulatedWarning, UsageError
 from gotlang.files import compile_file
+from gotlang.files import formatted as formatted
 from gotlang.models.base import ModelOptions
 from gotlang.models.prices import Spent as Spent
 from gotlang.models.registry import default_model as default_model
@@ -590,17 +591,6 @@ def load(path: str | Path, *, functions: Iterable[str] = ()) -> Program:
     Raises UsageError if it cannot be read, CompileError with every error found.
     """
     return Program(compile_file(path, handed_in(functions)))
-
-
-def formatted(source: Source) -> str:
-    """The text of a program in canonical form. Raises CompileError if it does not parse."""
-    from gotlang.syntax.format import format_module
-    from gotlang.syntax.parse import parse
-
-    module, found = parse(source)
-    if any(diagnostic.severity == "error" for diagnostic in found):
-        raise CompileError(found, {source.name: source})
-    return format_module(module, source)
 
 
 def simulation_notice(program: CheckedProgram, options: Options) -> str | None:

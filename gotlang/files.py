@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gotlang.diagnostics import nearest
-from gotlang.errors import UsageError, reporting
+from gotlang.errors import CompileError, UsageError, reporting
 from gotlang.packages import in_package, package_text
 from gotlang.span import MAX_LENGTH, Source
 from gotlang.writing import real_path
@@ -81,6 +81,17 @@ def stored_file(path: str | Path) -> Compilation:
     source = read_source(path)
     program, sources, _ = from_document(source.text, source.name)
     return stored_program(source.name, program, sources)
+
+
+def formatted(source: Source) -> str:
+    """The text of a program in canonical form. Raises CompileError if it does not parse."""
+    from gotlang.syntax.format import format_module
+    from gotlang.syntax.parse import parse
+
+    module, found = parse(source)
+    if any(diagnostic.severity == "error" for diagnostic in found):
+        raise CompileError(found, {source.name: source})
+    return format_module(module, source)
 
 
 class Beside:

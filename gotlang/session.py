@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
 from gotlang import keys, trust
 from gotlang.cache.base import Cache
-from gotlang.cache.cassette import open_replayed
 from gotlang.cache.coordination import Coordination
 from gotlang.errors import CacheLost, NotTrusted, UsageError
 from gotlang.files import project
@@ -33,10 +32,11 @@ from gotlang.runtime.context import DEFAULT_TIMEOUT_S, RunSettings
 from gotlang.runtime.person import Person
 from gotlang.runtime.plain import both
 from gotlang.runtime.run import Runner, check_params, check_truth
-from gotlang.runtime.sampler.recorder import Recorder
 
 if TYPE_CHECKING:
+    from gotlang.cache.cassette import Recording
     from gotlang.runtime.sampler.budget import Budget
+    from gotlang.runtime.sampler.recorder import Recorder
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ class Session:
         for name in self.ir.results:
             if name not in functions:
                 raise UsageError(f"no function `{name}`", help="pass it in `Options.functions`")
-        replay = open_replayed(options.chosen_model)
+        replay = _replayed(options.chosen_model)
         opener = self._open_model if replay is None else replay.open
         self.models = ModelPool(options.chosen_model, self._model_options(), opener)
         self.model = self.models(None)
@@ -137,6 +137,8 @@ class Session:
             if options.on_cache_loss == "stop":
                 self.runner.on_loss = self._cache_lost
             if options.record is not None:
+                from gotlang.runtime.sampler.recorder import Recorder
+
                 self.runner.record = self._recorder = Recorder(Path(options.record))
         except BaseException:
             await self._close()
@@ -392,3 +394,12 @@ class Session:
         """Finish the requests that are under way and send no more."""
         self.stopped = self.stopped or reason
         self.runner.stop(reason)
+
+
+def _replayed(model: object) -> Recording | None:
+    """The recording that a model replays; None for any other model. Raises UsageError, CacheError."""
+    if not isinstance(model, str) or not model.startswith("replay:"):
+        return None
+    from gotlang.cache.cassette import open_replayed
+
+    return open_replayed(model)

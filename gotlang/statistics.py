@@ -16,7 +16,6 @@ import random
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist, fmean
 from typing import Literal, final
 
 RESAMPLES = 1000
@@ -83,7 +82,7 @@ def mean_interval(
     if not all(math.isfinite(value) for value in values):
         raise ValueError("every value must be finite")
     rows = len(values)
-    mean = fmean(values) if values else math.nan
+    mean = math.fsum(values) / len(values) if values else math.nan
     if rows < 2:
         return Interval(mean, -math.inf, math.inf, rows, level)
     if min(values) == max(values):
@@ -140,7 +139,9 @@ def share_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval
     rows = len(values)
     if rows == 0:
         return Interval(math.nan, -math.inf, math.inf, 0, level)
-    mean = fmean(values)
+    mean = math.fsum(values) / len(values)
+    from statistics import NormalDist
+
     z = NormalDist().inv_cdf((1 + level) / 2)
     middle = (mean + z * z / (2 * rows)) / (1 + z * z / rows)
     reach = z / (1 + z * z / rows) * math.sqrt(mean * (1 - mean) / rows + z * z / (4 * rows * rows))
@@ -229,7 +230,7 @@ def _shape(values: Sequence[float], unit: float) -> tuple[float, float, float, f
     if most - least <= _EQUAL * max(abs(least), abs(most)):
         away = max(unit, 2 * abs(least))
         return least, 0.0, away, away
-    mean = fmean(values)
+    mean = math.fsum(values) / len(values)
     return mean, math.fsum((value - mean) ** 2 for value in values) / len(values), mean - least, most - mean
 
 

@@ -27,6 +27,7 @@ from gotlang.cli.watch import watchable
 from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.diagnostics import render, with_fixes
 from gotlang.errors import GotError, UsageError, reporting
+from gotlang.files import formatted
 from gotlang.version import __version__
 from gotlang.writing import replace_file
 
@@ -241,8 +242,6 @@ def fmt_command(files: tuple[str, ...], check: bool) -> int:
 
 def _format(name: str, check: bool) -> bool:
     """Whether a file was not in canonical form; it is now, unless `check`."""
-    from gotlang.api import formatted
-
     read = source(name)
     text = formatted(read)
     if name == "-":

@@ -150,8 +150,6 @@ def given_inputs(program: Program, scheme: Scheme, chosen: Mapping[str, Any]) ->
 
     Raises UsageError for invalid, unknown and missing inputs.
     """
-    from gotlang.evaluate.rows import reads_truth
-
     wanted = dict(scheme.parameters)
     types: dict[str, Type] = {TRUTH: scheme.truth, **wanted}
     values = {} if chosen["inputs"] is None else _from_file(chosen["inputs"], types)
@@ -162,6 +160,8 @@ def given_inputs(program: Program, scheme: Scheme, chosen: Mapping[str, Any]) ->
 
         values[name] = parse_value(read_value(text, f"--input {name}"), types[name], f"--input {name}")
     if chosen["data"] is not None:
+        from gotlang.evaluate.rows import reads_truth
+
         values = {
             **_from_data(chosen, wanted, types, set(values), measured=reads_truth(program.ir(0), scheme)),
             **values,

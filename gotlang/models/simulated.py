@@ -148,6 +148,8 @@ def declared_models(source: str, place: str) -> dict[str, dict[str, float]]:
     """The models that the text of a simulator declares, by name, read without running it: prices in US
     dollars per million tokens, and `base_s` and `per_token_s` of the latency. Raises UsageError.
     """
+    if "MODELS" not in source:
+        return {}
     try:
         lines = [line for line in ast.parse(source).body if isinstance(line, ast.Assign)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -9,7 +9,6 @@ import json
 import math
 import operator
 import re
-import string
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -394,7 +393,7 @@ def _cosine(left: list[float], right: list[float]) -> float:
 
 
 _ARTICLES = lazy_pattern(r"\b(a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_PUNCTUATION = str.maketrans("", "", r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~""")
 _WHOLE = frozenset({"yes", "no", "noanswer"})
 """Answers that agree as a whole or not at all."""
 
