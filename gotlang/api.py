@@ -396,10 +396,9 @@ class Program(CheckedProgram):
         from gotlang.evaluate.tests import run_tests
 
         compilation = self.compilation.compiled()
-        tests = compilation.checked.tests
-        chosen = tuple(t for t in tests if names.casefold() in str(t.node.name.value).casefold())
+        chosen = compilation.checked.tests_named(names)
         if not chosen:
-            there = ", ".join(f"`{test.node.name.value}`" for test in tests) or "none"
+            there = ", ".join(f"`{test.node.name.value}`" for test in compilation.checked.tests) or "none"
             raise UsageError(f"no test of `{self.name}` fits `{names}`", help=f"its tests: {there}")
         program = Program(compilation.with_tests())
         async with Session(program, prepare(program, self._on_simulator(options)).of_rows()) as session:

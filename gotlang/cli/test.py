@@ -31,6 +31,7 @@ from gotlang.cli.output import (
 from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
 from gotlang.cli.watch import watchable
 from gotlang.errors import CacheLost, UsageError
+from gotlang.files import read_source
 
 if TYPE_CHECKING:
     from gotlang.api import Options, Program, TestReport, TestResult
@@ -83,7 +84,7 @@ def test_command(files: tuple[str, ...], **chosen: Any) -> int:
     _check(files, loaded, chosen)
     reports = []
     for one in loaded:
-        if any(_named(one, chosen["name"])):
+        if one.compilation.compiled().checked.tests_named(chosen["name"]):
             reports.append(_tested(one, chosen))
     form, results = chosen["format"], [result for report in reports for result in report.results]
     if form == "json":
@@ -109,20 +110,13 @@ def test_command(files: tuple[str, ...], **chosen: Any) -> int:
 
 def _programs() -> list[str]:
     """The programs of the current folder that have tests."""
-    found = sorted(str(path) for path in Path().glob("*.got"))
-    return [name for name in found if _has_tests(Path(name))]
+    found = sorted(path for path in Path().glob("*.got") if path.is_file())
+    return [str(path) for path in found if _has_tests(path)]
 
 
 def _has_tests(path: Path) -> bool:
-    words = ('test "', 'law "')
-    return any(line.startswith(words) for line in path.read_text("utf-8", "replace").splitlines())
-
-
-def _named(program: Program, part: str) -> Iterator[str]:
-    """The names of a program's tests that have a text in them."""
-    for test in program.compilation.compiled().checked.tests:
-        if part.casefold() in (name := str(test.node.name.value)).casefold():
-            yield name
+    lines = read_source(path).text.splitlines()
+    return any(line.startswith(('test "', 'law "')) for line in lines)
 
 
 def _check(files: tuple[str, ...], loaded: list[Program], chosen: dict[str, Any]) -> None:
@@ -131,11 +125,11 @@ def _check(files: tuple[str, ...], loaded: list[Program], chosen: dict[str, Any]
         raise UsageError(
             "no program in this folder has a test", help='name the files, or write `test "name": expression`'
         )
-    if not any(name for one in loaded for name in _named(one, chosen["name"])):
-        part = chosen["name"]
-        what = f"no test has `{part}` in its name" if part else "these programs have no tests"
-        there = ", ".join(f"`{name}`" for one in loaded for name in _named(one, ""))
-        raise UsageError(what, help=f"there are {there}" if there else 'write `test "name": expression`')
+    part, checked = chosen["name"], [one.compilation.compiled().checked for one in loaded]
+    if not any(one.tests_named(part) for one in checked):
+        message = f"no test has `{part}` in its name" if part else "these programs have no tests"
+        there = ", ".join(f"`{test.node.name.value}`" for one in checked for test in one.tests)
+        raise UsageError(message, help=f"there are {there}" if there else 'write `test "name": expression`')
     if chosen["recording"] is not None and chosen["model"] is not None:
         raise UsageError("`--recording` and `--model` both choose what responds", help="remove one of them")
     if chosen["record"] is not None and len(loaded) > 1:

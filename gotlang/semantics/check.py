@@ -57,6 +57,11 @@ class Checked(Struct, frozen=True):
         """Whether there is no error; warnings do not count."""
         return not any(d.severity == "error" for d in self.diagnostics)
 
+    def tests_named(self, part: str) -> tuple[DeclaredTest, ...]:
+        """The tests with this text in their name, in any case."""
+        folded = part.casefold()
+        return tuple(test for test in self.tests if folded in str(test.node.name.value).casefold())
+
 
 def check(
     modules: tuple[n.Module, ...],

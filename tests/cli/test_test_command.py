@@ -158,6 +158,13 @@ def test_the_same_command_again_takes_all_from_the_cache(gotc: Gotc, folder: Pat
     assert "10 calls" in gotc("test", TRUST).err  # the first 20 draws are the same
 
 
+def test_a_folder_with_the_name_of_a_program_is_none(gotc: Gotc, folder: Path) -> None:
+    (folder / "archive.got").mkdir()
+    write(folder, 'test "sure": toss(1) >= 0')
+    done = gotc("test", TRUST)
+    assert (done.code, done.out.splitlines()[0]) == (0, "coins.got"), done.err
+
+
 def test_without_tests_nothing_runs(gotc: Gotc, folder: Path) -> None:
     done = gotc("test")
     assert done.code == 2 and "no program in this folder has a test" in done.err
