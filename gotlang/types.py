@@ -274,6 +274,11 @@ Named = OptionalType | ListType | PairType | DictType | RecordType | UnionType |
 Type = Simple | AnyType | DynamicType | Variable | Named
 
 
+def as_declared(type_: Type) -> str:
+    """A type as its declaration writes it, not by its name."""
+    return type_.written() if isinstance(type_, Named) else str(type_)
+
+
 def case_type(name: str, fields: Iterable[tuple[str, Part]] = ()) -> RecordType:
     """The type of one alternative."""
     return RecordType((("type", LiteralType((name,))), *fields), name)

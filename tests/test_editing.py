@@ -67,6 +67,11 @@ def said(folder: Path, text: str) -> str:
 INSIDE = "    Score() wrong(it, numbers)\n"
 
 
+def test_a_type_is_suggested_with_its_definition(folder: Path) -> None:
+    found = completions(*at(folder, "type Digits = list[int]\nparam all: |>\n"))
+    assert [one.detail for one in found if one.label == "Digits"] == ["list[int]"]
+
+
 def test_the_program_has_no_error(folder: Path) -> None:
     document = analyzed(str(folder / "a.got"), PROGRAM, {})
     assert [d for d in document.diagnostics if d.severity == "error"] == []

@@ -12,7 +12,7 @@ from typing import Literal, final
 from gotlang.editing.documents import Document
 from gotlang.editing.places import Around, around, call, names, value_before
 from gotlang.errors import GotError
-from gotlang.linking.modules import BETWEEN
+from gotlang.linking.modules import BETWEEN, declared
 from gotlang.operations import OPERATIONS
 from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, SettingRule
 from gotlang.packages import STANDARD
@@ -24,7 +24,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.typos import DECLARATIONS, STATEMENTS
 from gotlang.templates.filters import FILTERS
-from gotlang.types import DictType, ListType, RecordType, Type, UnionType, present
+from gotlang.types import DictType, ListType, RecordType, Type, UnionType, as_declared, present
 
 Kind = Literal[
     "keyword", "operation", "setting", "field", "variable", "prompt", "score", "scheme", "function", "param",
@@ -211,7 +211,8 @@ def _members(document: Document, before: str, start: int) -> Iterator[Completion
     alias = re.search(r"(\w+)\.$", before)
     inside = f"{alias[1]}{BETWEEN}" if alias is not None else ""
     symbols = document.seen.symbols
-    if alias is not None and alias[1] in _aliases(document):
+    module = _aliases(document).get(alias[1]) if alias is not None else None
+    if module is not None:
         kinds: list[tuple[Kind, dict[str, Signature]]] = [
             ("prompt", symbols.prompts), ("score", symbols.scores), ("scheme", symbols.schemes),
         ]  # fmt: skip
@@ -219,7 +220,7 @@ def _members(document: Document, before: str, start: int) -> Iterator[Completion
             for name, signature in known.items():
                 if name.startswith(inside):
                     yield Completion(name.removeprefix(inside), kind, written(signature))
-        yield from _exported(document, _aliases(document)[alias[1]])
+        yield from _exported(document, module)
         return
     yield from _fields(value_before(document, start - 1))
 
@@ -240,8 +241,7 @@ def _types(symbols: Symbols) -> Iterator[Completion]:
     for name in sorted(TYPES):
         yield Completion(name, "type")
     for name, type_ in symbols.types.items():
-        shown = type_.written() if isinstance(type_, RecordType | UnionType) else str(type_)
-        yield Completion(name, "type", shown, rank=0)
+        yield Completion(name, "type", as_declared(type_), rank=0)
     for part in ("many", "prompt", "score", "scheme", "corpus"):
         yield Completion(part, "keyword", rank=3)
 
@@ -301,7 +301,7 @@ def _typed(path: str, known: dict[str, Type | None]) -> Type | None:
             case ListType(element=element) if part.isdigit():
                 type_ = element
             case DictType():
-                type_ = inner.value if hasattr(inner, "value") else None
+                type_ = inner.value
             case _:
                 return None
     return type_
@@ -320,7 +320,7 @@ def _study(document: Document, here: Around, before: str) -> Iterator[Completion
         for name, signature in symbols.schemes.items():
             for parameter, type_ in signature.parameters:
                 yield Completion(f"{parameter} = ", "argument", f"input of {name}: {type_}")
-    elif word in ("vary", "subject") or (word in ("minimize", "maximize")):
+    elif word in ("vary", "subject", "minimize", "maximize"):
         for name, type_ in symbols.params.items():
             yield Completion(name, "param", str(type_), rank=0 if word == "vary" else 2)
         for name in symbols.metrics:
@@ -405,13 +405,11 @@ def _modules(document: Document, here: Around) -> Iterator[Completion]:
 
 def _aliases(document: Document) -> dict[str, str]:
     """What the modules are that the program's file has a name for."""
-    imports = (d for d in document.module.declarations if isinstance(d, n.ImportGot))
-    return {d.alias.text: str(d.path.value) for d in imports if d.alias is not None}
+    return {d.alias.text: str(d.path.value) for d in document.module.imports if d.alias is not None}
 
 
 def _exported(document: Document, written: str) -> Iterator[Completion]:
     """The names that a module declares and others may import."""
-    from gotlang.linking.modules import declared
     from gotlang.packages import source_name
     from gotlang.span import Source
     from gotlang.syntax.parse import parse

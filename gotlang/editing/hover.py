@@ -9,7 +9,6 @@ from typing import Any, final
 
 from gotlang.codes import CODES
 from gotlang.compiler import Compiled
-from gotlang.diagnostics import Diagnostic
 from gotlang.editing.completion import facts, file_inside, rule, template_names, written
 from gotlang.editing.documents import Document
 from gotlang.editing.places import around, call, names
@@ -22,6 +21,7 @@ from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.templates.filters import FILTERS
+from gotlang.types import as_declared
 
 MOST_SHOWN = 2_000
 """Characters of a rendered prompt that are shown."""
@@ -96,8 +96,9 @@ def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
     variable = names(document, span.end + 1).get(word)
     if variable is not None and text[span.start - 1 : span.start] != ".":
         yield _code(f"{word}: {variable.type}")
-        what = {"thought": "one thought", "thoughts": "thoughts"}.get(variable.kind, "")
-        yield from filter(None, ["; ".join(filter(None, [what, facts(variable)]))])
+        kind = {"thought": "one thought", "thoughts": "thoughts"}.get(variable.kind, "")
+        if about := "; ".join(filter(None, [kind, facts(variable)])):
+            yield about
         return
     type_ = next(
         (t for (name, _, end), t in document.types.items() if (name, end) == (span.source, span.end)), None
@@ -127,8 +128,7 @@ def _declared(document: Document, word: str) -> Iterator[str]:
         declared = symbols.nodes.get(word)
         yield _code(_line(document, declared) or f"param {word}: {symbols.params[word]}")
     if word in symbols.types:
-        shown: Any = symbols.types[word]
-        yield _code(f"type {word} = {shown.written() if hasattr(shown, 'written') else shown}")
+        yield _code(f"type {word} = {as_declared(symbols.types[word])}")
     if word in symbols.cases:
         yield _code(symbols.cases[word].written())
     if word in symbols.metrics:
@@ -212,11 +212,8 @@ def _wrong(document: Document, offset: int) -> Iterator[str]:
     for found in document.diagnostics:
         span = found.span
         if span.source == document.source.name and span.start <= offset <= span.end and found.code in CODES:
-            yield f"**{found.code}**: {CODES[found.code].title}. {_first(found)}"
-
-
-def _first(found: Diagnostic) -> str:
-    return f"`gotc explain {found.code}` explains it."
+            title = CODES[found.code].title
+            yield f"**{found.code}**: {title}. `gotc explain {found.code}` explains it."
 
 
 # ---------------------------------------------------------------- calls

@@ -10,13 +10,13 @@ from typing import final
 
 from gotlang.editing.documents import Document
 from gotlang.editing.symbols import Kind, Symbol
-from gotlang.linking.modules import declared
+from gotlang.linking.modules import declared, together
 from gotlang.packages import source_name
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import walk
 
-_KINDS: Mapping[type[n.Declaration], Kind] = {
+KINDS: Mapping[type[n.Declaration], Kind] = {
     n.Prompt: "prompt",
     n.Score: "score",
     n.Metric: "metric",
@@ -30,6 +30,7 @@ _KINDS: Mapping[type[n.Declaration], Kind] = {
     n.ImportPython: "python",
     n.ImportMcp: "python",
 }
+"""The kind of the names that a declaration declares."""
 
 
 def real(name: str) -> str:
@@ -86,10 +87,6 @@ class Modules:
             if isinstance(node, n.CaseTypeNode)
         }
 
-    def imports(self, file: str) -> list[n.ImportGot]:
-        """The imports of a file."""
-        return [d for d in self.files[file].declarations if isinstance(d, n.ImportGot)]
-
     def target(self, node: n.ImportGot) -> str | None:
         """The file that an import names; None where it is not known."""
         written = str(node.path.value)
@@ -99,15 +96,9 @@ class Modules:
 
     def exported(self, file: str) -> dict[str, Symbol]:
         """What others see of a file, and of those that it is one with."""
-        together = [file]
-        for at in together:
-            for node in self.imports(at):
-                other = self.target(node)
-                if node.alias is None and not node.names and other is not None and other not in together:
-                    together.append(other)
         return {
             name: symbol
-            for at in reversed(together)
+            for at in reversed(together(file, self.files, self.target))
             for name, symbol in self.own[at].items()
             if not name.startswith("_")
         }
@@ -136,7 +127,7 @@ def _own(file: str, module: n.Module) -> dict[str, Symbol]:
     for d in module.declarations:
         for name in declared(d):
             if name.text != e.HOLE:
-                found.setdefault(name.text, Symbol(_KINDS[type(d)], name.text, file, name.span.start))
+                found.setdefault(name.text, Symbol(KINDS[type(d)], name.text, file, name.span.start))
     return found
 
 

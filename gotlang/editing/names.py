@@ -24,6 +24,15 @@ from gotlang.syntax.walk import children, walk
 from gotlang.types import ListType, OptionalType, RecordType, Type, UnionType
 
 _Names = ChainMap[str, Symbol]
+_MOST_ALIASES = 10
+"""Names of types that mean each other, one after another."""
+_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|(?P<word>[A-Za-z_]\w*)|[^\w\s]")
+_AFTER = re.compile(r"\s*(=(?!=)|\.|\()?")
+_JINJA = (
+    "for", "in", "if", "else", "elif", "endif", "endfor", "set", "not", "and", "or",
+    "is", "true", "false", "none",
+)  # fmt: skip
 
 
 @lru_cache(256)
@@ -73,7 +82,7 @@ class _Finder:
         """The names that a file sees; says where its imports write names."""
         view = self.modules.visible(file)
         self.aliases = {}
-        for node in self.modules.imports(file):
+        for node in self.modules.files[file].imports:
             target = self.modules.target(node)
             known = self.modules.exported(target) if target is not None else {}
             if target is not None:
@@ -559,29 +568,3 @@ class _Finder:
 
 def _key(node: e.Node) -> tuple[str, int, int]:
     return node.span.source, node.span.start, node.span.end
-
-
-_MOST_ALIASES = 10
-"""Names of types that stand for each other, one after another."""
-_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
-_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|(?P<word>[A-Za-z_]\w*)|[^\w\s]")
-_AFTER = re.compile(r"\s*(=(?!=)|\.|\()?")
-_JINJA = frozenset(
-    (
-        "for",
-        "in",
-        "if",
-        "else",
-        "elif",
-        "endif",
-        "endfor",
-        "set",
-        "not",
-        "and",
-        "or",
-        "is",
-        "true",
-        "false",
-        "none",
-    )
-)

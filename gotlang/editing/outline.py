@@ -9,6 +9,7 @@ from typing import Literal, final
 from msgspec import Struct
 
 from gotlang.editing.documents import Document
+from gotlang.editing.modules import KINDS
 from gotlang.editing.symbols import Kind
 from gotlang.linking.modules import declared
 from gotlang.span import Source, Span
@@ -40,22 +41,6 @@ class Fold(Struct, frozen=True, order=True):
     kind: Literal["region", "comment", "imports"] = "region"
 
 
-_KINDS: dict[type[n.Declaration], OutlineKind] = {
-    n.TypeAlias: "type",
-    n.Param: "param",
-    n.Prompt: "prompt",
-    n.Partial: "partial",
-    n.Score: "score",
-    n.Metric: "metric",
-    n.Scheme: "scheme",
-    n.Operation: "operation",
-    n.Function: "function",
-    n.ImportPython: "python",
-    n.ImportMcp: "python",
-    n.ImportCorpus: "corpus",
-}
-
-
 def outline(document: Document) -> tuple[Entry, ...]:
     """The declarations of a program's own file, in the order of the text."""
     return tuple(entry for d in document.module.declarations for entry in _entries(d, document.source))
@@ -72,7 +57,7 @@ def _entries(d: n.Declaration, source: Source) -> Iterator[Entry]:
             for name in declared(d):
                 if name.text != e.HOLE:
                     inside = tuple(_inside(d))
-                    yield Entry(name.text, _KINDS[type(d)], detail, d.span.to(name.span), name.span, inside)
+                    yield Entry(name.text, KINDS[type(d)], detail, d.span.to(name.span), name.span, inside)
 
 
 def _inside(d: n.Declaration) -> Iterator[Entry]:

@@ -38,7 +38,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse
 from gotlang.templates import Template
-from gotlang.types import Named, Type
+from gotlang.types import Type, as_declared
 
 VERSION: Final = 1
 """The version of the form: a later one reads this one, or refuses it in words."""
@@ -65,7 +65,7 @@ def to_document(program: ir.Program, sources: Mapping[str, Source], level: int) 
         "sources": [{"name": source.name, "text": source.text} for source in sources.values()],
         "program": {
             **encoder.fields(program),
-            "types": [[name, t.written() if isinstance(t, Named) else str(t)] for name, t in program.types],
+            "types": [[name, as_declared(t)] for name, t in program.types],
             "main": program.main,
         },
     }

@@ -38,7 +38,7 @@ from gotlang.patterns import lazy_pattern
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression as show
 from gotlang.syntax.texts import long_lines, quote
-from gotlang.types import DYNAMIC, Named, Type
+from gotlang.types import DYNAMIC, Type, as_declared
 
 _INDENT = "    "
 LOCAL_SCORE = ir.Region("%start", (), "%start")
@@ -51,7 +51,7 @@ def to_text(program: ir.Program) -> str:
     blocks = [
         [f"program {quote(program.name)}{provided}"],
         list(_imports(program)),
-        [f"type {name} = {t.written() if isinstance(t, Named) else t}" for name, t in program.types],
+        [f"type {name} = {as_declared(t)}" for name, t in program.types],
         [_param(p) for p in program.params],
     ]
     blocks += [list(_prompt(prompt)) for prompt in program.prompts]

@@ -7,7 +7,7 @@ other file has (`merge__tries`), and each file's words for them are replaced by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import PurePosixPath
 from typing import Any, final
 
@@ -33,7 +33,7 @@ def link(
     """The modules of a program, the first of which is its own, in one space of names; how the names that were
     made are written by the program; and the files that are not one with the program's own. `imported` has the
     names of the sources of imports, by the identity of the node, but of those that could not be read."""
-    imports = [d for module in modules for d in module.declarations if isinstance(d, n.ImportGot)]
+    imports = any(module.imports for module in modules)
     if not imports and not any(isinstance(d, n.Partial) for m in modules for d in m.declarations):
         return modules, {}, frozenset()
     linker = _Linker(modules, imported, report)
@@ -88,6 +88,20 @@ def declared(d: n.Declaration) -> Iterator[e.Identifier]:
         yield d.name
 
 
+def together(
+    file: str, files: Mapping[str, n.Module], target: Callable[[n.ImportGot], str | None]
+) -> list[str]:
+    """A file and those that it imports as if they were one with it. `target` is the file that an import
+    names; None where that is not known."""
+    found = [file]
+    for at in found:
+        for node in files[at].imports:
+            other = target(node)
+            if node.alias is None and not node.names and other is not None and other not in found:
+                found.append(other)
+    return found
+
+
 @final
 class _Linker:
     def __init__(self, modules: tuple[n.Module, ...], imported: Mapping[int, str], report: Report) -> None:
@@ -99,7 +113,9 @@ class _Linker:
         self.shown: dict[str, str] = {}
         self.used: set[int] = set()
         """The identities of the names and aliases of imports that a file uses."""
-        self.together = {file: self._together(file) for file in self.files}
+        self.together = {
+            file: together(file, self.files, lambda node: self.imported.get(id(node))) for file in self.files
+        }
         self.prefixes = self._prefixes()
         self.names = self._names()
         self.partials = {
@@ -113,7 +129,7 @@ class _Linker:
         """The modules with the names of the whole program."""
         self._circles()
         found = tuple(self._renamed(module) for module in self.files.values())
-        for node in self._imports(self.main):
+        for node in self.files[self.main].imports:
             places = (
                 [(node.alias, node.alias)] if node.alias else [(x, x.alias or x.name) for x in node.names]
             )
@@ -129,26 +145,13 @@ class _Linker:
     def _declared(self, module: n.Module) -> dict[str, Span]:
         return {name.text: name.span for d in module.declarations for name in declared(d)}
 
-    def _imports(self, file: str) -> list[n.ImportGot]:
-        return [d for d in self.files[file].declarations if isinstance(d, n.ImportGot)]
-
-    def _together(self, file: str) -> list[str]:
-        """A file and those that it imports as if they were one with it."""
-        found = [file]
-        for at in found:
-            for node in self._imports(at):
-                other = self.imported.get(id(node))
-                if node.alias is None and not node.names and other is not None and other not in found:
-                    found.append(other)
-        return found
-
     def _prefixes(self) -> dict[str, str]:
         """What names of each file start with, if it is not one with the program's own: its alias there, or
         the file's name, with a number where another file has the same."""
         wanted = {
             self.imported[id(node)]: node.alias.text
             for file in reversed(self.together[self.main])
-            for node in self._imports(file)
+            for node in self.files[file].imports
             if node.alias is not None and id(node) in self.imported
         }
         found: dict[str, str] = {}
@@ -166,7 +169,7 @@ class _Linker:
         one, found = self.together[self.main], dict[tuple[str, str], str]()
         called: dict[tuple[str, str], str] = {}
         for file in one:
-            for node in self._imports(file):
+            for node in self.files[file].imports:
                 for name in node.names if id(node) in self.imported else ():
                     at = self._exporting(self.imported[id(node)], name.name.text)
                     if at is not None and not any((name.alias or name.name).text in self.own[f] for f in one):
@@ -211,7 +214,7 @@ class _Linker:
         places = {name: span for at in reversed(self.together[file]) for name, span in self.own[at].items()}
         aliases: dict[str, tuple[e.Identifier, dict[str, str]]] = {}
         self.places: dict[str, n.ImportedName] = {}
-        for node in self._imports(file):
+        for node in self.files[file].imports:
             target = self.imported.get(id(node))
             known = self._exported(target) if target is not None else {}
             for each in node.names:
@@ -339,7 +342,7 @@ class _Linker:
         """Report imports of names that lead back to their own file, by paths from the program's folder."""
         folder = PurePosixPath(self.main).parent
         for file in self.files:
-            for node in self._imports(file):
+            for node in self.files[file].imports:
                 if node.alias is None and not node.names:
                     continue
                 way = self._way(self.imported.get(id(node), ""), file)
@@ -357,7 +360,7 @@ class _Linker:
         for at in pending:
             if at == end:
                 break
-            for node in self._imports(at):
+            for node in self.files[at].imports:
                 other = self.imported.get(id(node))
                 if other is not None and other not in before:
                     before[other] = at

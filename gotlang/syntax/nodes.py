@@ -610,6 +610,11 @@ class Module(Node, frozen=True):
     unsure: frozenset[str] = frozenset()
     lost: tuple[Span, ...] = ()
 
+    @property
+    def imports(self) -> list[ImportGot]:
+        """Its imports of other programs."""
+        return [d for d in self.declarations if isinstance(d, ImportGot)]
+
     def _meaning(self) -> tuple[object, ...]:
         return self.declarations
 
