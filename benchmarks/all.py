@@ -25,6 +25,7 @@ NAMES = (
     "byhand",
     "wall",
     "overhead",
+    "million",
     "evaluating",
     "trials",
     "cache",
