@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +16,9 @@ from support.timing import within
 
 from gotlang.errors import TemplateError
 from gotlang.templates import Template
-from gotlang.templates.rules import tree
-from gotlang.templates.sandbox import PlainTemplate, SandboxedTemplate, runnable
+from gotlang.templates.plain import Place, PlainTemplate, read_plain
+from gotlang.templates.rules import check, tree
+from gotlang.templates.sandbox import SandboxedTemplate, runnable
 
 VALUES: dict[str, Any] = {
     "numbers": [3, 4],
@@ -400,3 +403,56 @@ def test_a_template_that_only_puts_in_values_is_what_jinja_would_make_of_it(
         except TemplateError as error:
             outcomes.append((error.message, error.line))
     assert outcomes[0] == outcomes[1]
+
+
+PIECES = ["{{ a }}", "{{b}}", "{{\n a\t}}", "{{ None }}", "{{ a | upper }}", "{{ a", "{{", "}}", "{", "}"]
+PIECES += [
+    "{#",
+    "text",
+    " ",
+    "\n",
+    "\r\n",
+    "{% if a %}",
+    "{%",
+    "%}",
+    "{{ _a }}",
+    "{{ a.b }}",
+    "{{- a }}",
+    "é",
+]
+
+
+@tried(500)
+@given(st.lists(st.sampled_from(PIECES), max_size=6))
+def test_what_is_read_without_jinja_is_what_jinja_reads(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    read = read_plain(text)
+    try:
+        root = tree(text)
+        names, whole = check(root), runnable(root)
+    except TemplateError:
+        assert read is None
+        return
+    in_doubt = any(mark in text for mark in ("{%", "{#", "{{{", "{{-", "\r"))
+    assert (read is not None) == (isinstance(whole, PlainTemplate) and not in_doubt)
+    if read is not None:
+        values = dict.fromkeys(names, "a text")
+        assert read.render(values) == whole.render(values)
+        places = [[(line, place_of(line)) for line in found.values()] for found in (read.names, names)]
+        assert read.names.keys() == names.keys() and places[0] == places[1]
+
+
+def place_of(line: int) -> int:
+    """The number of the token."""
+    assert isinstance(line, Place)
+    return line.index
+
+
+def test_a_prompt_that_only_shows_inputs_needs_no_jinja() -> None:
+    code = (
+        "import sys; from gotlang.templates import Template\n"
+        "found = Template.parse('Sort {{ numbers }}: {{ how }}')\n"
+        "print(found.render({'numbers': [2, 1], 'how': 'up'}), *found.names, 'jinja2' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "Sort [2, 1]: up numbers how False\n"

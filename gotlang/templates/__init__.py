@@ -2,7 +2,7 @@
 
 A program may be untrusted, so a template is refused when it is parsed unless everything in it is known to be
 harmless (`rules.py`), reads only plain values (`sandbox.py`), and pays for its work from a budget
-(`filters.py`): no timeout interrupts a CPU loop inside a template.
+(`budget.py`): no timeout interrupts a CPU loop inside a template.
 
 A text is shown as it is, every other value as JSON: `[3, 4]`, `{"left": 2.5}`, `true`, `null`. One newline at
 the very end of the template is dropped, as in Jinja.
@@ -15,9 +15,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang.frozen import Frozen
+from gotlang.templates.plain import PlainTemplate, read_plain
 
 if TYPE_CHECKING:
-    from gotlang.templates.sandbox import PlainTemplate, SandboxedTemplate
+    from gotlang.templates.sandbox import SandboxedTemplate
     from gotlang.templates.typed import Problem
     from gotlang.types import Type
 
@@ -53,8 +54,6 @@ class Template(Frozen, frozen=True):
     @property
     def plain(self) -> bool:
         """Whether it only shows values, each as it is."""
-        from gotlang.templates.sandbox import PlainTemplate
-
         return isinstance(self._runnable, PlainTemplate)
 
     def longest(
@@ -69,16 +68,17 @@ class Template(Frozen, frozen=True):
 
     def problems(self, types: Mapping[str, Type]) -> list[Problem]:
         """What fails in every rendering with values of these types; names without a type are passed over."""
-        from gotlang.templates.sandbox import PlainTemplate
-        from gotlang.templates.typed import TypedTemplate
-
         if isinstance(self._runnable, PlainTemplate):  # any value can be shown
             return []
+        from gotlang.templates.typed import TypedTemplate
+
         return TypedTemplate().check(self._runnable.root, types)
 
 
 @lru_cache(maxsize=1024)
 def _parse(text: str) -> Template:
+    if (plain := read_plain(text)) is not None:
+        return Template(text, plain.names, plain)
     from gotlang.templates.rules import check, tree
     from gotlang.templates.sandbox import runnable
 

@@ -1,4 +1,4 @@
-"""The filters and tests of templates, and the budget they pay from.
+"""The filters and tests of templates.
 
 Filters have Jinja's names and meanings, over plain values, with one difference: where Jinja would silently
 give a wrong text (`"x" | int` as 0, the first element of an empty list as nothing), they raise TemplateError.
@@ -15,41 +15,15 @@ from jinja2 import filters as jinja
 from jinja2.exceptions import UndefinedError
 
 from gotlang.errors import TemplateError
+from gotlang.templates.budget import ITERATIONS, JSON, VALUE, Budget, kind, short
 
-ITERATIONS = 100_000
-"""Iterations of all loops of one rendering together."""
-
-OUTPUT = 10_000_000
-"""Characters of one rendered text."""
-
-WORK = 20_000_000
-"""Characters and values (a value counts as eight characters) that one rendering may read."""
-
-_VALUE = 8
 WIDEST = 100
 """Spaces an indentation may have."""
 METHODS = ("common", "ceil", "floor")
 """How `round` can round."""
 
-_JSON = json.JSONEncoder(ensure_ascii=False)
-_KINDS: Final = {
-    bool: "a bool", int: "an int", float: "a float", str: "a str", list: "a list", dict: "a record",
-    type(None): "nothing",
-}  # fmt: skip
-
 Field = str | int | None
 """A field (`"left"`, `"state.left"`) or the position of an element."""
-
-
-def kind(value: Any) -> str:
-    """The kind of a value in the language's words."""
-    return _KINDS.get(type(value), "an unsupported value")
-
-
-def short(value: Any) -> str:
-    """A name or number for a message."""
-    found = str(value) if isinstance(value, str | int | float) else kind(value)
-    return found if len(found) <= 40 else found[:37] + "..."
 
 
 def defined(*values: Any) -> None:
@@ -66,27 +40,6 @@ def _number(value: Any, name: str) -> Any:
     if not isinstance(value, int | float):
         raise TemplateError(f"`{name}` expects a number, not {kind(value)}")
     return value
-
-
-def _size(value: Any, limit: int) -> int:
-    """The size of a value in characters, shared parts each time they occur; stops above the limit."""
-    if isinstance(value, str):
-        return _VALUE + len(value)
-    total = 0
-    waiting = [value]
-    while waiting and total <= limit:
-        value = waiting.pop()
-        total += _VALUE
-        if isinstance(value, str):
-            total += len(value)
-        elif isinstance(value, list | tuple | dict):
-            total += _VALUE * len(value)
-            if total > limit:
-                break
-            waiting.extend(value)
-            if isinstance(value, dict):
-                waiting.extend(value.values())
-    return total
 
 
 def _part(value: Any, attribute: Field) -> Any:
@@ -115,48 +68,13 @@ def _of_text(change: Callable[[str], Any]) -> Callable[[Rendering, Any], Any]:
     return lambda rendering, value: change(rendering.text(value))
 
 
-class Rendering:
-    """The budget of one rendering, and the filters, which pay from it.
+class Rendering(Budget):
+    """The budget of one rendering by Jinja, with the filters, which pay from it.
 
     Every method raises TemplateError when the budget is exhausted or a value has the wrong type.
     """
 
-    __slots__ = ("iterations", "output", "work")
-
-    def __init__(self) -> None:
-        self.iterations = ITERATIONS
-        self.output = OUTPUT
-        self.work = WORK
-
-    def spend(self, amount: int) -> None:
-        """Pay for work of a known size."""
-        self.work -= amount
-        if self.work < 0:
-            raise TemplateError("this template does too much work: it reads too many values")
-
-    def read(self, value: Any) -> Any:
-        """A value, paid for with all its parts."""
-        self.spend(_size(value, self.work))
-        return value
-
-    def write(self, amount: int) -> None:
-        """Pay for characters of the rendered text."""
-        self.output -= amount
-        if self.output < 0:
-            raise TemplateError(f"the text of this template is longer than {OUTPUT:,} characters")
-
-    def text(self, value: Any) -> str:
-        """A value as it is shown in a prompt: a text itself, anything else as JSON."""
-        if type(value) is int:
-            self.spend(_VALUE)
-            return str(value)
-        self.read(value)
-        if isinstance(value, str):
-            return value
-        try:
-            return _JSON.encode(value)
-        except TypeError:
-            raise TemplateError(f"cannot print {kind(value)}") from None
+    __slots__ = ()
 
     def elements(self, value: Any, name: str) -> list[Any]:
         """The elements of a list, the names of a record or the characters of a text."""
@@ -183,7 +101,7 @@ class Rendering:
         if any(type(end) is not int and end is not None for end in (start, stop, step)) or step == 0:
             raise TemplateError("a slice takes whole numbers, and no step of 0")
         part = slice(start, stop, step)
-        self.spend(_VALUE * len(range(*part.indices(len(value)))))
+        self.spend(VALUE * len(range(*part.indices(len(value)))))
         return value[part]
 
     # ---------------------------------------------------------------- filters
@@ -215,7 +133,7 @@ class Rendering:
     def do_tojson(self, value: Any, indent: int | None = None) -> str:
         self.read(value)
         if indent is None:
-            return _JSON.encode(value)
+            return JSON.encode(value)
         if type(indent) is not int or not 0 <= indent <= 8:
             raise TemplateError("`tojson` indents by 0 to 8 spaces")
         parts = []

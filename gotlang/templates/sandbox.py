@@ -23,7 +23,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from gotlang.errors import TemplateError
-from gotlang.templates.filters import FILTERS, TESTS, Rendering, defined, kind, short
+from gotlang.templates.budget import kind, short
+from gotlang.templates.filters import FILTERS, TESTS, Rendering, defined
+from gotlang.templates.plain import FAILURES, Place, PlainTemplate, Shown, failure
 
 LOOP: Final = frozenset(
     ["first", "index", "index0", "last", "length", "nextitem", "previtem", "revindex", "revindex0"]
@@ -78,13 +80,6 @@ class _Environment(ImmutableSandboxedEnvironment):
         if isinstance(result, int) and result.bit_length() > _MOST_BITS:
             raise TemplateError("a number with too many digits")
         return result
-
-
-@final
-class Place(int):
-    """The line of a token, counted from 1, which Jinja hands on to nodes, and the token's `index`, from 0."""
-
-    index: int
 
 
 @final
@@ -242,25 +237,11 @@ def environment() -> ImmutableSandboxedEnvironment:
     return made
 
 
-_FAILURES = (TemplateError, JinjaError, RecursionError, TypeError, ValueError, ArithmeticError)
-
-
 def _failure(error: Exception, line: int | None) -> TemplateError:
     """What a rendering raises for an error at a line."""
-    match error:
-        case TemplateError():
-            return TemplateError(error.message, line=line, help=error.help)
-        case JinjaError():
-            message = error.message or "cannot be rendered"
-        case ZeroDivisionError():
-            message = "a division by zero"
-        case RecursionError():
-            message = "a value nested too deeply to print"
-        case ValueError() if "unpack" in str(error):
-            message = "an element has more or fewer parts than its loop has names"
-        case _:
-            message = "these values cannot be rendered"
-    return TemplateError(message, line=line)
+    if isinstance(error, JinjaError):
+        return TemplateError(error.message or "cannot be rendered", line=line)
+    return failure(error, line)
 
 
 @final
@@ -284,7 +265,7 @@ class SandboxedTemplate:
             for part in self._compiled.root_render_func(context):
                 rendering.write(len(part))
                 parts.append(part)
-        except _FAILURES as error:
+        except (JinjaError, *FAILURES) as error:
             raise _failure(error, self._line(error)) from None
         return "".join(parts)
 
@@ -298,45 +279,15 @@ class SandboxedTemplate:
         return line
 
 
-@final
-class PlainTemplate:
-    """A template that only shows inputs, like those of most prompts, filled in without Jinja.
-
-    Its text, its budget and its errors are those of a SandboxedTemplate.
-    """
-
-    def __init__(self, parts: list[str | nodes.Name]) -> None:
-        self._parts = parts
-
-    def render(self, values: Mapping[str, Any]) -> str:
-        """The text with the values filled in. Raises TemplateError with the line."""
-        rendering = Rendering()
-        written: list[str] = []
-        line = None
-        try:
-            for part in self._parts:
-                if isinstance(part, nodes.Name):
-                    line = part.lineno
-                    if part.name not in values:
-                        raise TemplateError(f"'{part.name}' is undefined")
-                    part = rendering.text(values[part.name])
-                    line = None
-                rendering.write(len(part))
-                written.append(part)
-        except _FAILURES as error:
-            raise _failure(error, line) from None
-        return "".join(written)
-
-
 def runnable(root: nodes.Template) -> SandboxedTemplate | PlainTemplate:
     """A checked tree, ready to run."""
-    parts: list[str | nodes.Name] = []
+    parts: list[str | Shown] = []
     for statement in root.body:
         for node in statement.nodes if isinstance(statement, nodes.Output) else (statement,):
             if isinstance(node, nodes.TemplateData):
                 parts.append(node.data)
             elif isinstance(node, nodes.Name) and node.name not in environment().globals:
-                parts.append(node)
+                parts.append(Shown(node.name, node.lineno))
             else:
                 return SandboxedTemplate(root)
     return PlainTemplate(parts)
