@@ -67,7 +67,7 @@ def facts_of(record: RunRecord) -> list[tuple[str, str]]:
     ledger = found.get("ledger", {}).get("process")
     if ledger:
         facts.append(("", _calls(ledger["calls"])))
-        facts.append(("", dollars(ledger["usd"])))
+        facts.append(("" if ledger["usd"] is not None else "cost", dollars(ledger["usd"])))
     if found.get("graph"):
         facts.append(("volume", f"{found['graph']['volume']:,}"))
         facts.append(("critical path", _calls(found["graph"]["critical_path"])))

@@ -160,6 +160,7 @@ $("unfold").onclick = () => { chosen.view.folded.clear(); layOut(chosen.view); f
 
 function resized() { redraw(); }
 new ResizeObserver(redraw).observe($("stage"));
+addEventListener("resize", () => { if (!moved) fit(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); legend(); redraw(); });
 
 function heading() {
