@@ -64,18 +64,19 @@ class Processes:
         name = secrets.token_hex(4)
         # `-P`: no module is taken from the folder, which may be a stranger's.
         command = [sys.executable, "-P", "-m", "gotlang", "run", "--as", name, "--quiet"]
-        said, given = (self._files.enter_context(_temporary()) for _ in range(2))
-        given.write(stdin)
-        given.seek(0)
-        process = subprocess.Popen(
-            [*command, *limits.arguments(), *arguments],
-            cwd=self.folder,
-            env={**os.environ, "NO_COLOR": "1"},
-            stdin=given,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            start_new_session=True,
-        )
+        said = self._files.enter_context(_temporary())
+        with _temporary() as given:
+            given.write(stdin)
+            given.seek(0)
+            process = subprocess.Popen(
+                [*command, *limits.arguments(), *arguments],
+                cwd=self.folder,
+                env={**os.environ, "NO_COLOR": "1"},
+                stdin=given,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                start_new_session=True,
+            )
         self._running[name] = process, said
         until = time.monotonic() + START_S
         while not (history.folder / f"{name}.json").is_file():

@@ -1,4 +1,4 @@
-"""Runs as the pages show them: found by name, in a few fields, with tags, as views and details of a graph."""
+"""Runs as the pages show them: views and details of a graph, with the cache that they used, and tags."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
-
-from starlette.requests import Request
 
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
@@ -20,36 +18,27 @@ from gotlang.report.graphs import details
 from gotlang.report.history import RunRecord, state_now
 from gotlang.report.picture import COLORS, Picture
 from gotlang.report.recorded import facts_of, sources_of, title_of_run
-from gotlang.studio.site import Studio, studio_of
+from gotlang.studio.site import Studio
 from gotlang.writing import replace_file
 
 _TAG: Final = re.compile(r"[\w.:-]{1,40}")
 _MOST_TAGS: Final = 20
 
 
-def run_named(request: Request) -> RunRecord:
-    """The run that the path of a request names. Raises UsageError if there is none."""
-    return find(studio_of(request), request.path_params["name"])
-
-
-def find(studio: Studio, name: str) -> RunRecord:
-    """A run of a scheme by its whole name. Raises UsageError if there is none."""
-    found = studio.history.named(name)
-    if found is not None and found.kind == "run":
-        return found
-    raise UsageError("there is no such run", help="the page Runs has all of them")
+def path_of_cache(studio: Studio, record: RunRecord) -> str | None:
+    """Where the cache of a record is; None if it had none, or one that is neither in this folder nor the
+    configured one: the record may be a stranger's."""
+    if record.cache is None or record.cache == str(default_cache()):
+        return record.cache
+    path = (studio.folder / record.cache).resolve()
+    return None if "://" in record.cache or not path.is_relative_to(studio.folder) else str(path)
 
 
 def cache_of(studio: Studio, record: RunRecord) -> Cache | None:
-    """The cache of a run, to read; None if it had none, it is gone, or it is none of this folder."""
-    if record.cache is None:
-        return None
-    path = (studio.folder / record.cache).resolve()
-    own = record.cache == str(default_cache())
-    if not own and ("://" in record.cache or not path.is_relative_to(studio.folder)):
-        return None  # the record may be a stranger's
+    """The cache of a run, to read; None if it had none, it is gone, or it may not be read."""
+    path = path_of_cache(studio, record)
     with suppress(CacheError):
-        return open_cache(record.cache if own else path, readonly=True)
+        return open_cache(path, readonly=True) if path is not None else None
     return None
 
 

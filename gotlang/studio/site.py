@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import socket
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ from gotlang.studio.processes import Processes
 from gotlang.studio.views import refused
 
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_MOST_FILES: Final = 500
+_DEEPEST: Final = 5
+_LIBRARIES: Final = ("node_modules", "site-packages")
 
 
 @final
@@ -59,6 +63,21 @@ class Studio:
         except (OSError, ValueError):  # a NUL, a loop of links
             pass
         raise UsageError(f"there is no file `{name}` in {self.folder}")
+
+    def files(self, *suffixes: str) -> list[str]:
+        """The files of the folder with these suffixes by their paths in it, nearest first. Hidden ones and
+        libraries are left out, and what is deep inside."""
+        found: list[Path] = []
+        for top, folders, names in os.walk(self.folder):
+            inside = Path(top).relative_to(self.folder)
+            deep = len(inside.parts) >= _DEEPEST
+            folders[:] = (
+                [] if deep else sorted(one for one in folders if one[0] not in "._" and one not in _LIBRARIES)
+            )
+            found += [inside / name for name in sorted(names) if name[0] != "." and name.endswith(suffixes)]
+            if len(found) >= _MOST_FILES:
+                break
+        return [str(path) for path in sorted(found[:_MOST_FILES], key=lambda path: (len(path.parts), path))]
 
 
 def studio_of(request: Request) -> Studio:

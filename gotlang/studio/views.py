@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, final
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from gotlang.errors import CompileError, GotError, UsageError
 from gotlang.records import InvalidRecord, from_json, to_json
@@ -71,4 +71,4 @@ async def refused(request: Request, error: Exception) -> Response:
         shown = View("refused.html").response(request, "Not found", {}, **found)
         shown.status_code = 404
         return shown
-    return JSONResponse(found, 400)
+    return as_json(found, 400)

@@ -11,7 +11,8 @@ from starlette.routing import Route
 from gotlang.report.differences import changed_operations, changed_settings, program_lines
 from gotlang.report.history import RunRecord
 from gotlang.report.recorded import asked_of, facts_of, summary, title_of_run
-from gotlang.studio.runs import cache_of, find
+from gotlang.studio.records import find
+from gotlang.studio.runs import cache_of
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import View
 
@@ -21,7 +22,7 @@ _VIEW = View("comparison.html", scripts=("comparison.js",))
 def comparison(request: Request) -> Response:
     """The page of the runs `a` and `b`. Raises UsageError."""
     studio = studio_of(request)
-    one, other = (find(studio, request.query_params.get(name, "")) for name in "ab")
+    one, other = (find(studio, request.query_params.get(name, ""), "run") for name in "ab")
     operations, count = changed_operations(_lines(studio, one), _lines(studio, other))
     history = studio.history
     data = {

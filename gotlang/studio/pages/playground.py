@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, final
 
@@ -23,14 +22,13 @@ from gotlang.preview import preview
 from gotlang.records import Count, to_json
 from gotlang.report.history import state_now
 from gotlang.studio.processes import Limits
-from gotlang.studio.records import found_record
+from gotlang.studio.records import record_of
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import View, as_json, content
 from gotlang.writing import replace_file
 
 LINK = ("Playground", "/playground")
 _VIEW: Final = View("playground.html", ("playground.css",), ("codemirror.js", "playground.js"))
-_MOST_FILES: Final = 500
 _TABLES: Final = (".csv", ".jsonl", ".json", ".parquet")
 _START: Final = """simulate answer with "42"
 
@@ -93,7 +91,7 @@ class RowWanted(Text, frozen=True):
 def playground(request: Request) -> Response:
     """The page, with the program that the address names."""
     studio = studio_of(request)
-    programs = list(_files(studio, (SUFFIX,)))
+    programs = studio.files(SUFFIX)
     name = request.query_params.get("program") or next(iter(programs), "")
     text = _START
     if name:
@@ -111,23 +109,8 @@ def playground(request: Request) -> Response:
             "builtin": words.BUILTINS,
         },
     }
-    tables = [one for one in _files(studio, _TABLES) if not one.endswith(".tuned.json")]
+    tables = [one for one in studio.files(*_TABLES) if not one.endswith(".tuned.json")]
     return _VIEW.response(request, "Playground", data, programs=programs, program=name, tables=tables)
-
-
-def _files(studio: Studio, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """The files of the folder with these suffixes, without hidden ones, nearest first."""
-    found: list[str] = []
-    for folder, folders, names in os.walk(studio.folder):
-        folders[:] = sorted(
-            one for one in folders if not one.startswith((".", "_")) and one != "node_modules"
-        )
-        near = Path(folder).relative_to(studio.folder)
-        own = sorted(one for one in names if one.endswith(suffixes) and not one.startswith("."))
-        found += [str(near / one) for one in own]
-        if len(found) >= _MOST_FILES:
-            break
-    yield from sorted(found[:_MOST_FILES], key=lambda name: (name.count("/"), name))
 
 
 def _program(studio: Studio, name: str) -> Path:
@@ -285,7 +268,7 @@ def _run(studio: Studio, order: Order) -> Response:
 
 def result(request: Request) -> Response:
     """How a run is, and its result."""
-    record = found_record(request, "run")
+    record = record_of(request, "run")
     found = record.document or {}
     return as_json(
         {

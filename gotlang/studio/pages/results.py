@@ -17,7 +17,8 @@ from gotlang.report.history import RunRecord, state_now
 from gotlang.report.results import page_data, page_values
 from gotlang.report.stored import stored_results
 from gotlang.studio.processes import Limits
-from gotlang.studio.records import followed, found_record
+from gotlang.studio.records import followed, record_of
+from gotlang.studio.runs import path_of_cache
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import View, as_json, content
 
@@ -39,7 +40,7 @@ class Wanted(Struct, frozen=True):
 
 def rows(request: Request) -> Response:
     """The page."""
-    studio, record = studio_of(request), found_record(request, "eval", "compare")
+    studio, record = studio_of(request), record_of(request, "eval", "compare")
     found = stored_results(record.document, studio.history.rows(record.run))
     data = page_data(found, schemes=record.scheme.split(", "))
     values, state = page_values(found), state_now(record)
@@ -54,7 +55,7 @@ def events(request: Request) -> Response:
 
 async def graph(request: Request) -> Response:
     """Run a row again from the cache, which spends nothing; the address of that run. Raises UsageError."""
-    record = found_record(request, "eval", "compare")
+    record = record_of(request, "eval", "compare")
     wanted = await content(request, Wanted)
     return await asyncio.to_thread(_graph, studio_of(request), record, wanted)
 
@@ -71,7 +72,8 @@ def _arguments(studio: Studio, record: RunRecord, wanted: Wanted) -> Iterator[st
     settings, names = record.settings, record.scheme.split(", ")
     if record.cache is None:
         raise UsageError("this evaluation had no cache, so its rows cannot be run again for nothing")
-    if settings.get("base_url") is not None or not _inside(studio, record.cache) or settings.get("corpus"):
+    cache = path_of_cache(studio, record)
+    if settings.get("base_url") is not None or cache is None or settings.get("corpus"):
         raise UsageError("its rows cannot be run again from a page", help="use `gotc run --row` instead")
     if wanted.scheme >= len(names):
         raise UsageError("there is no such scheme")
@@ -80,7 +82,7 @@ def _arguments(studio: Studio, record: RunRecord, wanted: Wanted) -> Iterator[st
     yield f"--row={wanted.row}"
     yield f"--scheme={names[wanted.scheme]}"
     yield f"--seed={_number(settings.get('seed')) + wanted.repeat}"
-    yield f"--cache={studio.folder / record.cache}"
+    yield f"--cache={cache}"
     for name in _PLAIN:
         if (value := settings.get(name)) is not None:
             yield f"--{name}={value}"
@@ -93,10 +95,6 @@ def _arguments(studio: Studio, record: RunRecord, wanted: Wanted) -> Iterator[st
             yield f"--{name}={key}={value}"
     if settings.get("no_batching"):
         yield "--no-batching"
-
-
-def _inside(studio: Studio, cache: str) -> bool:
-    return "://" not in cache and (studio.folder / cache).resolve().is_relative_to(studio.folder)
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,6 @@ import asyncio
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, final
 
 from msgspec import Struct
@@ -24,7 +23,8 @@ from gotlang.report.picture import Picture
 from gotlang.result import dollars
 from gotlang.studio.events import News, stream
 from gotlang.studio.processes import Limits
-from gotlang.studio.runs import find, run_named, shown, whole
+from gotlang.studio.records import find, record_of
+from gotlang.studio.runs import shown, whole
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import View, as_json, content
 
@@ -36,7 +36,7 @@ _PATIENCE: Final = 4
 
 def run(request: Request) -> Response:
     """The page, which asks for its graph once it is there, and then for prompts and responses."""
-    studio, record = studio_of(request), run_named(request)
+    studio, record = studio_of(request), record_of(request, "run")
     about = _about(studio, record)
     data = {**shown(record, ()), **about, "said": studio.processes.said(record.run), "reading": True}
     return _VIEW.response(request, data["title"], data, path=about["path"])
@@ -45,7 +45,7 @@ def run(request: Request) -> Response:
 @relaxed_gc()
 def graph(request: Request) -> Response:
     """The operations of the run as they are now. All else comes with the details, when these are drawn."""
-    studio, record = studio_of(request), run_named(request)
+    studio, record = studio_of(request), record_of(request, "run")
     lines = list(studio.history.graph(record.run))
     return as_json(shown(record, [execution(lines, record.run)] if lines else ()))
 
@@ -63,7 +63,7 @@ def _about(studio: Studio, record: RunRecord) -> dict[str, Any]:
 @relaxed_gc()
 def details(request: Request) -> Response:
     """Every prompt and response of the run, and the other views of its graph."""
-    studio, record = studio_of(request), run_named(request)
+    studio, record = studio_of(request), record_of(request, "run")
     lines = list(studio.history.graph(record.run))
     others = [view(picture) for picture in _pictures(record, lines)[1:]]
     return as_json({**whole(studio, record, lines), "views": others, "reading": False})
@@ -75,7 +75,7 @@ def _pictures(record: RunRecord, lines: Sequence[dict[str, Any]]) -> list[Pictur
 
 def events(request: Request) -> Response:
     """The graph as it grows (`graph`), and a last time when the run has ended."""
-    studio, record = studio_of(request), run_named(request)
+    studio, record = studio_of(request), record_of(request, "run")
     following, name = Following(studio.history.live(record.run)), record.run
     read, due, over = 0, 0.0, False
 
@@ -84,7 +84,7 @@ def events(request: Request) -> Response:
         nonlocal read, due, over
         if over:
             return None
-        now = find(studio, name)
+        now = find(studio, name, "run")
         if state_now(now) != "running":
             over = True
             lines = list(studio.history.graph(name))
@@ -125,7 +125,7 @@ class Again(Struct, frozen=True):
 async def again(request: Request) -> Response:
     """Run it again; the name of the new run. Raises UsageError."""
     order = await content(request, Again)
-    return await asyncio.to_thread(_again, studio_of(request), run_named(request), order)
+    return await asyncio.to_thread(_again, studio_of(request), record_of(request, "run"), order)
 
 
 def _again(studio: Studio, record: RunRecord, order: Again) -> Response:
@@ -141,12 +141,12 @@ def _again(studio: Studio, record: RunRecord, order: Again) -> Response:
 def _edits_of(studio: Studio, record: RunRecord) -> list[Edit]:
     """The edits that a run was made with: a further one is added to them."""
     path = record.settings.get("edited")
-    return read_edits(studio.file(str(Path(path)))) if isinstance(path, str) else []
+    return read_edits(studio.file(path)) if isinstance(path, str) else []
 
 
 def stop(request: Request) -> Response:
     """End a run that a page started. Raises UsageError."""
-    studio, record = studio_of(request), run_named(request)
+    studio, record = studio_of(request), record_of(request, "run")
     if state_now(record) != "running":
         raise UsageError("it has ended")
     studio.processes.stop(record.run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -14,6 +13,7 @@ from starlette.routing import Route
 
 from gotlang import api
 from gotlang.data import parse_value
+from gotlang.editing.documents import SUFFIX
 from gotlang.errors import UsageError
 from gotlang.records import to_json
 from gotlang.report.graphs import short
@@ -28,15 +28,12 @@ LINK = ("Runs", "/")
 ADDRESSES: Final = {"run": "/runs/{}", "eval": "/rows/{}", "compare": "/rows/{}", "tune": "/studies/{}"}
 """Where a record is shown, by its kind."""
 _VIEW = View("runs.html", scripts=("runs.js",))
-_MOST_PROGRAMS: Final = 200
-_DEEPEST: Final = 3
-_PASSED_BY: Final = ("node_modules", "__pycache__", "site-packages")
 
 
 def runs(request: Request) -> Response:
     """The page."""
     studio = studio_of(request)
-    data = {"runs": entries(studio), "programs": _programs(studio), "damaged": studio.history.damaged()}
+    data = {"runs": entries(studio), "programs": studio.files(SUFFIX), "damaged": studio.history.damaged()}
     return _VIEW.response(request, "Runs", data)
 
 
@@ -67,19 +64,6 @@ def _entry(studio: Studio, record: RunRecord, tags: list[str]) -> dict[str, Any]
         "usd": None if spent is None else spent.usd,
         "tags": tags,
     }
-
-
-def _programs(studio: Studio) -> list[str]:
-    """The programs of the folder, by their paths in it."""
-    found: list[str] = []
-    for top, folders, files in os.walk(studio.folder):
-        inside = Path(top).relative_to(studio.folder)
-        deep = len(inside.parts) >= _DEEPEST
-        folders[:] = [] if deep else sorted(n for n in folders if n[0] != "." and n not in _PASSED_BY)
-        found += [str(inside / name) for name in sorted(files) if name.endswith(".got")]
-        if len(found) >= _MOST_PROGRAMS:
-            break
-    return found[:_MOST_PROGRAMS]
 
 
 def program(request: Request) -> Response:

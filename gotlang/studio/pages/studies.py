@@ -12,7 +12,7 @@ from gotlang.errors import UsageError
 from gotlang.report.history import state_now
 from gotlang.report.studied import study_view, trials_of
 from gotlang.report.study import page_values
-from gotlang.studio.records import followed, found_record
+from gotlang.studio.records import followed, record_of
 from gotlang.studio.site import studio_of
 from gotlang.studio.views import View
 
@@ -21,7 +21,7 @@ _VIEW: Final = View("study.html", ("charts.css", "study.css"), ("study.js",))
 
 def study(request: Request) -> Response:
     """The page."""
-    studio, record = studio_of(request), found_record(request, "tune")
+    studio, record = studio_of(request), record_of(request, "tune")
     if not record.document:
         raise UsageError("this study has no trials yet", help=record.error)
     view, trials = study_view(record.document), trials_of(studio.history.trials(record.run))
