@@ -169,6 +169,9 @@ def handle_of(operation: Operation, single: bool) -> Handle:
     return operation if single else Several(operation)
 
 
+_NO_NAMES: dict[str, Any] = {}
+
+
 @final
 @dataclass(slots=True, eq=False)
 class Frame(Mapping[str, Any]):
@@ -179,7 +182,8 @@ class Frame(Mapping[str, Any]):
     shared with the rest of the run; `depth` counts nested scheme calls; `rest` estimates how many sequential
     model calls follow the block; `scheme` is set for a call of one; `trial` is the operation that handles the
     failure of the `try` around it; `again` are the settings of a later repetition; `common` tells that
-    other blocks may have the same space.
+    other blocks may have the same space; `live` counts its operations that have not ended with thoughts, and
+    the blocks inside it.
     """
 
     parent: Frame | None
@@ -195,6 +199,7 @@ class Frame(Mapping[str, Any]):
     trial: Operation | None = None
     again: Mapping[str, Any] = field(default_factory=dict)
     common: bool = False
+    live: int = 0
 
     @property
     def path(self) -> tuple[Any, ...]:
@@ -211,6 +216,7 @@ class Frame(Mapping[str, Any]):
     ) -> Frame:
         """A frame for a block inside this one; `rest` more calls follow it in this block. `marks` tell its
         samples from those of other executions of the block."""
+        self.live += 1
         origin, rest = origin or self.origin, self.rest + rest
         space = inside(self.space, *marks) if marks else self.space
         shared, depth, trial, again = self.shared, self.depth, self.trial, self.again
@@ -227,6 +233,10 @@ class Frame(Mapping[str, Any]):
         frame = self.inside(key, names, origin, rest, *marks)
         frame.parent = root
         return frame
+
+    def close(self) -> None:
+        """Forget what only operations to come would need: the names that it adds, and its space."""
+        self.names, self.space = _NO_NAMES, ROOT
 
     def find(self, name: str) -> Any:
         """The binding of a name, a Handle or a plain value. Raises KeyError for an unbound one."""
@@ -298,6 +308,7 @@ class Graph:
         operation.sequence = len(self.operations)
         self.operations.append(operation)
         operation.waiting = held
+        operation.frame.live += 1
         self.connect(inputs, operation)
         if operation.waiting == 0 and operation.state == WAITING:
             self._make_ready(operation)
@@ -406,6 +417,10 @@ class Graph:
         operation.output = output
         self.any_skipped |= output is SKIPPED
         self._end(operation, DONE, hops, seconds)
+        frame = operation.frame
+        frame.live -= 1
+        if not frame.live:
+            frame.close()
         successors, operation.successors = operation.successors, None
         for successor in successors or ():
             self.release(successor)
