@@ -64,7 +64,7 @@ class Operation(Struct, eq=False):
     successors: list[Operation] | None = None
     waiting: int = 0
     state: int = WAITING
-    output: Thoughts = NOTHING
+    _output: Thought | Thoughts = NOTHING
     parts: Sequence[Operation] | None = None
     on_parts: list[Callable[[], None]] | None = None
     work: Callable[[Any], Any] | None = None
@@ -75,16 +75,26 @@ class Operation(Struct, eq=False):
     single: ClassVar[bool] = True
 
     @property
+    def output(self) -> Thoughts:
+        """Its thoughts, once it has ended; one is kept without a tuple."""
+        found = self._output
+        return Thoughts((found,)) if isinstance(found, Thought) else found
+
+    @output.setter
+    def output(self, thoughts: Thoughts) -> None:
+        self._output = thoughts[0] if len(thoughts) == 1 else thoughts
+
+    @property
     def operation(self) -> Operation:
         """Itself, as a `Handle`."""
         return self
 
     def bound(self, name: str) -> Any:
         """Its thought under a name, once it has ended. Raises EvaluationError if there is none."""
-        output = self.output
+        output = self._output
         if not output:
             raise EvaluationError(f"`{name}` has no thought here")
-        return output[0] if len(output) == 1 else output
+        return output
 
     @property
     def path(self) -> tuple[Any, ...]:
