@@ -92,7 +92,7 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
         more = f"more money than {amount('cost', done.plan.budget)}"
         yield f"let the study go on to the test rows with {more}: `{command} --max-usd USD`"
     elif held.verdict == "better" and done.picked is None:
-        yield f"or write it into the program: `{command} --apply`"
+        yield f"write it into the program: `{command} --apply`"
     elif held.verdict == "not significant":
         yield from _more_rows(done, command)
     elif held.verdict == "worse" and len(done.plan.objectives) == 1:
@@ -106,7 +106,7 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
     several = len(done.plan.objectives) > 1 < len(done.front) and done.picked is None
     if held is not None and held.verdict != "better" and several:
         knee = f"`{command} --pick knee`"
-        yield f"or choose a point that gives up one objective for another: {knee}, or any name of the front"
+        yield f"choose a point that gives up one objective for another: {knee}, or any name of the front"
     if done.partial is not None and held is not None:
         yield f"the budget ended the study early: `{command} --max-usd USD` goes on with more"
 
