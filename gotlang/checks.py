@@ -188,11 +188,16 @@ def _is_own(folder: Path) -> bool:
 def _version() -> str:
     """What a check depends on beside files: gotc, also while it is being changed, and what it stands on."""
     package = os.path.dirname(__file__)
-    folders = [*os.walk(package), *os.walk(os.path.join(package, os.pardir, "grammars"))]
-    texts = (".py", ".lark")  # Python itself writes bytecode
-    files = [os.path.join(at, name) for at, _, names in folders for name in names if name.endswith(texts)]
     installed = os.path.dirname(os.path.dirname(msgspec.__file__))
-    changed = [(file, os.stat(file).st_mtime_ns) for file in (*files, installed)]
+    changed = [(installed, os.stat(installed).st_mtime_ns)]
+    folders = [package, os.path.join(package, os.pardir, "grammars")]
+    while folders:
+        with suppress(FileNotFoundError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith((".py", ".lark")):
+                    changed.append((entry.path, entry.stat().st_mtime_ns))
+                elif entry.is_dir() and entry.name != "__pycache__":
+                    folders.append(entry.path)
     return _digest(repr((__version__, sys.version, sorted(changed))))
 
 

@@ -9,7 +9,6 @@ A record is a frozen dataclass or a `msgspec.Struct`. Reading trusts nothing: ty
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -47,6 +46,8 @@ def to_json(record: object, *, sort_keys: bool = False) -> str:
     try:
         return msgspec.json.encode(record, enc_hook=str, order=order).decode()
     except UnicodeEncodeError:
+        import json
+
         plain = msgspec.to_builtins(record, enc_hook=str)
         return json.dumps(plain, sort_keys=sort_keys, separators=(",", ":"))
 
@@ -59,6 +60,8 @@ def from_json(text: str | bytes, type: type[_Record]) -> _Record:
         raise InvalidRecord(str(error)) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass  # not JSON, or text with lone surrogates, which msgspec does not read
+    import json
+
     try:
         return from_plain(json.loads(text, parse_constant=_refuse), type)
     except InvalidRecord:

@@ -14,6 +14,7 @@ from gotlang.analysis.annotations import annotated
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.linking.modules import plain as own_name
 from gotlang.packages import in_package
+from gotlang.patterns import lazy_pattern
 from gotlang.semantics.check import Checked
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.syntax import expressions as e
@@ -26,6 +27,8 @@ _TRANSPARENT = {CHANGES_GRAPH, "cache", "lru_cache", "override", "final"}
 
 _DYNAMIC = {"globals", "locals", "vars", "exec", "eval", "setattr", "__import__"}
 """Built-in functions by which a module may have names that its text does not show."""
+_UNSURE = lazy_pattern(rf"\b(?:global|{'|'.join(sorted(_DYNAMIC))})\b|import[\s\\]*\*|[^\x00-\x7f]")
+"""What must be in a text for some names to be uncertain; Python reads some other letters as ASCII ones."""
 
 _CONTEXT = ("temperature", "model", "messages", "settings")
 """Parameters of a simulator that get what a request has, beside the prompt's inputs."""
@@ -55,8 +58,9 @@ class PythonFile(Struct, frozen=True):
     dynamic: bool = False
 
     @classmethod
-    def of(cls, tree: ast.Module) -> PythonFile:
-        """The names of a module."""
+    def of(cls, text: str) -> PythonFile:
+        """The names of a module. Raises what `ast.parse` does."""
+        tree = ast.parse(text)
         found: dict[str, Function | None] = {}
         values: set[str] = set()
         for name, function, plain in _bound(tree.body):
@@ -66,7 +70,7 @@ class PythonFile(Struct, frozen=True):
                 values.discard(name)
             found[name] = function if name not in found else None
         dynamic = False
-        for node in ast.walk(tree):
+        for node in ast.walk(tree) if _UNSURE.search(text) else ():
             match node:
                 case ast.Name(id=name):
                     dynamic = dynamic or name in _DYNAMIC
@@ -205,7 +209,7 @@ class _Foreign:
         try:
             text = self.files.text(place)
             with warnings.catch_warnings(action="ignore"):
-                self.read[place] = PythonFile.of(ast.parse(text))
+                self.read[place] = PythonFile.of(text)
         except SyntaxError as error:
             message = f"`{path.value}` is not Python: line {error.lineno}: {error.msg}"
         except UnicodeEncodeError:

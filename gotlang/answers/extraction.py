@@ -37,7 +37,7 @@ from gotlang.types import (
     recursive,
 )
 
-_DIGITS = re.compile(r"[1-9][0-9]{0,17}|0")
+_DIGITS = lazy_pattern(r"[1-9][0-9]{0,17}|0")
 
 
 def one(text: str, type_: Type) -> Any:

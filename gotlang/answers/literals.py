@@ -89,7 +89,7 @@ def _quoted(closer: str) -> re.Pattern[str]:
     # A quote ends a string if what follows it can follow a string; elsewhere the model forgot to escape it:
     # 'it's', "the "old" house".
     ends = r"(?=\s*(?:[,\]}):]|//|\#|/\*|```|\Z))"
-    return re.compile(rf"((?:[^{closer}\\]|\\.|{closer}(?!{ends}))*+){closer}", re.DOTALL)
+    return lazy_pattern(rf"((?:[^{closer}\\]|\\.|{closer}(?!{ends}))*+){closer}", re.DOTALL)
 
 
 _QUOTED: Final = {opener: _quoted(closer) for opener, closer in zip("\"'“‘`", "\"'”’`", strict=True)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -94,6 +93,8 @@ def plain_document(content: dict[str, Any]) -> None:
 
 def to_json(content: Any, *, indent: int | None = None) -> str:
     """JSON of any value: NaN and infinities are null, foreign objects their text."""
+    import json
+
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     text = json.dumps(_plain(content), ensure_ascii=ascii_only, allow_nan=False, indent=indent, default=str)
     return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)

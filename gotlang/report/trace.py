@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 from gotlang.cache.base import StoredSample
 from gotlang.errors import UsageError, reporting
 from gotlang.packages import pip_install
+from gotlang.patterns import lazy_pattern
 from gotlang.records import to_json
 from gotlang.runtime.graph import path_text
 from gotlang.runtime.plain import source
@@ -32,7 +32,7 @@ MAX_QUEUED = 200_000
 """Spans that may wait to be sent; further ones are lost."""
 
 Attributes = dict[str, Any]
-_QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
+_QUOTED = lazy_pattern(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
 
 
 @final

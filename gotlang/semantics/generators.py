@@ -6,9 +6,8 @@ rows("data/digits.csv", {numbers: list[int]}, numbers="Unsorted")
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from msgspec import Struct
 
@@ -18,6 +17,9 @@ from gotlang.semantics.params import constant_value
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.types import FILE, FLOAT, IMAGE, INT, STR, ListType, RecordType, Type, join, of_value
+
+if TYPE_CHECKING:
+    import random
 
 LARGEST = 100
 """Numbers are drawn from -100 to 100 unless a generator says otherwise."""
