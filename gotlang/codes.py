@@ -1,6 +1,6 @@
 """Every diagnostic code with what it means and how to fix it: what `gotc explain GOT0203` prints.
 
-They are read from the page `docs/diagnostics.md`, which a wheel holds as `gotlang/diagnostics.md`.
+They are read from the page `docs/diagnostics.md`.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, final
 
-_PACKAGED: Final = Path(__file__).with_name("diagnostics.md")
-PAGE: Final = _PACKAGED if _PACKAGED.is_file() else Path(__file__).parents[1] / "docs" / "diagnostics.md"
-"""The page: from the wheel, or from `docs/` beside the package in a source tree."""
+from gotlang.packages import DOCUMENTATION
+
+PAGE: Final = DOCUMENTATION / "docs" / "diagnostics.md"
 _ENTRY = re.compile(r"^## (GOT\d{4}): (.*)\n\n(.*)\n((?:.*\n)*?)(?=\n## |\Z)", re.MULTILINE)
 _EXAMPLE = re.compile(r"^(Wrong|Right):\n\n```text\n((?:.*\n)*?)```$", re.MULTILINE)
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 STANDARD = Path(__file__).parent / "std"
+_PAGES = Path(__file__).parent / "pages"
+DOCUMENTATION = _PAGES if _PAGES.is_dir() else Path(__file__).parents[1]
+"""The folder of `docs` and `programs`: in the wheel, or in the source tree beside the package."""
 
 
 def pip_install(*extras: str) -> str:

@@ -139,6 +139,17 @@ def test_the_base_runs_a_program(base: Path, tmp_path: Path) -> None:
     assert done.returncode == 0 and "41" in done.stdout, done.stderr
 
 
+def test_the_base_has_the_page_of_the_codes(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "wrong.got").write_text("scheme s() -> int:\n    x = tires\n    Pool() x\n")
+    for words in (
+        ("explain", "GOT0103"),
+        ("docs", "diagnostics"),
+        ("check", "wrong.got", "--format", "sarif"),
+    ):
+        done = gotc_of(base, *words, cwd=tmp_path)
+        assert "GOT0103" in done.stdout and "bug in gotc" not in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "extra"),
     [

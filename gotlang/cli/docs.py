@@ -16,11 +16,8 @@ from gotlang.cli import options as opt
 from gotlang.cli.output import Style, cut, say
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
+from gotlang.packages import DOCUMENTATION, STANDARD
 
-_PACKAGE = Path(__file__).parents[1]
-_PACKAGED = _PACKAGE / "pages"
-_ROOT = _PACKAGED if _PACKAGED.is_dir() else _PACKAGE.parent
-"""Pages and programs: in the wheel, or in the source tree beside the package."""
 _FIRST = ("quickstart", "tutorial", "guide", "language")
 _MOST = 12
 """Sections that a search shows."""
@@ -55,11 +52,11 @@ def docs_command(page: str | None, search: str | None) -> int:
 
 def pages() -> dict[str, Path]:
     """Every page by its name: those of `docs`, and the programs of `programs` and of the library."""
-    docs = _ROOT / "docs"
+    docs = DOCUMENTATION / "docs"
     found = {str(path.relative_to(docs).with_suffix("")): path for path in sorted(docs.rglob("*.md"))}
     texts = {name: found.pop(name) for name in _FIRST if name in found} | found
-    programs = {f"programs/{path.name}": path for path in sorted((_ROOT / "programs").glob("*.got"))}
-    library = {f"std/{path.name}": path for path in sorted((_PACKAGE / "std").glob("*.got"))}
+    programs = {f"programs/{path.name}": path for path in sorted((DOCUMENTATION / "programs").glob("*.got"))}
+    library = {f"std/{path.name}": path for path in sorted(STANDARD.glob("*.got"))}
     return texts | library | programs
 
 
