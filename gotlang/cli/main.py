@@ -48,8 +48,6 @@ _SHARED_MODULES = {
     "compare": "evaluation",
     "prompts": "explain",
     "ir": "explain",
-    "graph": "runs",
-    "show": "runs",
 }
 """The module of each command that has none of its own name; it is `NAME_command` there."""
 
