@@ -109,6 +109,7 @@ def _inputs(d: n.Operation | n.Function | n.Scheme) -> Iterator[e.Identifier]:
 @final
 class _Inliner:
     def __init__(self, declared: Sequence[n.Declaration], builtin: Collection[str], report: Report) -> None:
+        self.all = declared
         self.report = report
         self.builtin = builtin
         self.operations = {d.name.text: d for d in declared if isinstance(d, n.Operation)}
@@ -166,7 +167,9 @@ class _Inliner:
                 own = {*_bound(d), *(name.text for name in _inputs(d))}
                 own |= fields if any(isinstance(part, n.MatchBranch) for part in walk(d)) else set()
                 check_names(d, own, declared, self.builtin, self.strategies, self.report)
-        return Inlined(whole, self.ascribed, self.shown, self.kept)
+        written = {word for d in self.all for word in _written(d)} if self.shown else set()
+        shown = {new: old for new, old in self.shown.items() if new not in written}
+        return Inlined(whole, self.ascribed, shown, self.kept)
 
     def _definition(self, d: e.Node) -> None:
         """Report names that a definition cannot have, and inputs without a default after one with one."""
@@ -317,6 +320,7 @@ class _Inliner:
                 new, number = f"{name}_{number}", number + 1
             if new != name:
                 found[name] = new
+                self.shown[new] = self.shown.get(name, name)
         return found
 
     # ---------------------------------------------------------------- functions and open schemes
@@ -580,6 +584,16 @@ class _Inliner:
 
 def _words(type_: e.Node) -> set[str]:
     return {part.name.text for part in walk(type_) if isinstance(part, n.NamedType)}
+
+
+def _written(node: e.Node) -> Iterator[str | None]:
+    """The names in a part of a program, of fields too."""
+    for part in walk(node):
+        match part:
+            case e.Identifier(text=name) | e.Field(name=name):
+                yield name
+            case e.RecordDisplay(entries=entries) | e.Case(entries=entries):
+                yield from (name for name, _ in entries)
 
 
 def _renamed(name: e.Identifier, other: Mapping[str, str]) -> e.Identifier:
