@@ -32,6 +32,7 @@ from gotlang.syntax.parse import parse
 if TYPE_CHECKING:
     from gotlang.analysis import Files
     from gotlang.ir.program import Program
+    from gotlang.linking.unused import Definition
     from gotlang.semantics.studies import Target
 
 Reader = Callable[[str], str]
@@ -41,6 +42,9 @@ Reader = Callable[[str], str]
 Opener = Callable[[str], "Compilation | None"]
 """Compiles the program that a study names, by its path as written; None if it is the study's own file. Raises
 OSError or GotError."""
+
+_GIVEN = RESERVED | THOUGHT_FUNCTIONS.keys() | BUILTINS.keys()
+"""Names that the language has given a meaning."""
 
 
 class Compilation(Struct, frozen=True):
@@ -180,11 +184,14 @@ def _compile(
     report = Report()
     filled = tuple(with_files(module, read, sources, report) for module in modules)
     linked, shown, others = link(filled, imported, report)
-    inlined = inline(linked, RESERVED | THOUGHT_FUNCTIONS.keys() | BUILTINS.keys(), report)
+    inlined = inline(linked, _GIVEN, report)
     types = [each.type for some in inlined.ascribed.values() for each in some]
     packages = {m.span.source for m in modules if in_package(m.span.source)}
+    unused = [d for d in inlined.unused if d.span.source not in packages] if known is None else []
     whole = without_unused(inlined.modules, types, packages)
     shown = {**shown, **inlined.shown}
+    if unused:
+        report.diagnostics += _in_unused(linked, unused, functions, sources, report, shown)
     unknown = Unknown(modules, sources, found)
     if any(d.code == "GOT0107" for d in diagnostics):
         unknown.names.add("*")  # a file that was not imported
@@ -210,6 +217,25 @@ def _compile(
     if known is None and (wrong := tuple(_as_written(d, shown) for d in _unproven(compiled))):
         return Compilation(source, sources, tuple(modules), in_order([*found_in_all, *wrong]))
     return compiled
+
+
+def _in_unused(
+    modules: tuple[n.Module, ...],
+    unused: Sequence[Definition],
+    functions: tuple[n.PythonFunction, ...],
+    sources: Mapping[str, Source],
+    report: Report,
+    shown: dict[str, str],
+) -> list[Diagnostic]:
+    """The errors in definitions that nothing uses, which a program is checked without; `shown` gets names."""
+    from gotlang.linking.unused import in_definitions, with_uses
+
+    used, names = with_uses(modules, unused)
+    found = Report()
+    inlined = inline(used, _GIVEN, found)
+    shown |= {**names, **inlined.shown}
+    checked = check(inlined.modules, functions, None, sources, ascribed=inlined.ascribed)
+    return list(in_definitions((*found.diagnostics, *checked.diagnostics), unused, report.diagnostics))
 
 
 def _unproven(compiled: Compiled) -> Iterator[Diagnostic]:

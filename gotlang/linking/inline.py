@@ -12,13 +12,12 @@ What is put in keeps its own place in the text; the rest has its place in the de
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar, cast, final
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, final
 
 from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.linking.modules import BETWEEN, plain
-from gotlang.linking.unused import check_names
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.search import strategy_words
@@ -26,6 +25,9 @@ from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import children, mapped, walk
+
+if TYPE_CHECKING:
+    from gotlang.linking.unused import Definition
 
 MOST = 10_000
 """Uses of definitions in one program."""
@@ -53,12 +55,13 @@ class Ascription(NamedTuple):
 
 class Inlined(NamedTuple):
     """Modules without definitions; types that expressions must have, by identity; how names that were made
-    are shown. `kept` are these expressions."""
+    are shown. `kept` are these expressions. `unused` are the definitions that nothing uses."""
 
     modules: tuple[n.Module, ...]
     ascribed: Mapping[int, Sequence[Ascription]]
     shown: Mapping[str, str]
     kept: Sequence[e.Expression]
+    unused: Sequence[Definition] = ()
 
 
 _Part = TypeVar("_Part", bound=e.Node)
@@ -157,19 +160,12 @@ class _Inliner:
             replace(module, declarations=tuple(declarations))
             for module, declarations in zip(modules, found, strict=True)
         )
-        imports = [d for module in modules for d in module.declarations if isinstance(d, n.ImportPython)]
-        declared = self.declared | {function.name.text for d in imports for function in d.functions}
-        types = [d for module in modules for d in module.declarations if isinstance(d, n.TypeAlias)]
-        fields = {part.name.text for d in types for part in walk(d) if isinstance(part, n.TypedName)}
-        definitions: list[n.Operation | n.Function | n.Scheme] = [*self.operations.values()]
-        for d in (*definitions, *self.functions.values(), *self.open.values()):
-            if d.name.text not in self.used:
-                own = {*_bound(d), *(name.text for name in _inputs(d))}
-                own |= fields if any(isinstance(part, n.MatchBranch) for part in walk(d)) else set()
-                check_names(d, own, declared, self.builtin, self.strategies, self.report)
+        definitions: list[Definition] = [*self.operations.values(), *self.functions.values()]
+        definitions += self.open.values()
+        unused = tuple(d for d in definitions if d.name.text not in self.used)
         written = {word for d in self.all for word in _written(d)} if self.shown else set()
         shown = {new: old for new, old in self.shown.items() if new not in written}
-        return Inlined(whole, self.ascribed, shown, self.kept)
+        return Inlined(whole, self.ascribed, shown, self.kept, unused)
 
     def _definition(self, d: e.Node) -> None:
         """Report names that a definition cannot have, and inputs without a default after one with one."""
@@ -543,18 +539,23 @@ class _Inliner:
         def renamed(name: e.Identifier | None) -> e.Identifier | None:
             return _renamed(name, other) if name is not None else None
 
+        def placed(value: e.Expression, part: e.Node) -> e.Expression:
+            """What is given; where nobody wrote that, at the place of the name."""
+            return value if value.span != use else replace(value, span=part.span.used_at(use))
+
         def change(part: e.Node) -> e.Node:
             match part:
                 case e.Reference(span=span) if self._is_strategy(span):
                     pass
                 case e.Reference(name=name) if name in values:
-                    return values[name]
+                    return placed(values[name], part)
                 case e.Call(function=e.Identifier(text=name)) if name in values:
                     given, span = values[name], part.span.used_at(use)
                     if isinstance(given, e.Call):
                         return e.Call(span, given.function, (*given.arguments, *part.arguments))
                     if isinstance(given, e.Reference):
-                        return e.Call(span, e.Identifier(given.span, given.name), part.arguments)
+                        place = placed(given, part.function).span
+                        return e.Call(span, e.Identifier(place, given.name), part.arguments)
                 case e.Reference(name=name) if name in other:
                     part = replace(part, name=other[name])
                 case n.Bind(name=name) | n.MatchBranch(name=name):
