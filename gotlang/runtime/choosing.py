@@ -70,6 +70,7 @@ class _Lines:
         for at in lines:
             inner = self.frame.inside((step.result, "line", at), {}, origin, x.remaining.after(step))
             judge = inner.trial = Operation(step, "rescue", self.frame, (step.result, "until", at), origin)
+            inner.live += 1  # the judge uses its names
             handle = self._line(step.regions[at], inner)
             judge.work = self._judging(at, inner, handle)
             until = self._until(at)
