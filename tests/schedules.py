@@ -5,7 +5,7 @@
 Each schedule is eight real processes that evaluate one data set on one cache within `--budget team`, whose
 limit is 60% of what the data set costs. A real server on loopback keeps the ledger that counts. 5% of the
 requests are charged and then lost (an error 500, a dropped connection, half a body); processes are killed
-with SIGKILL and started again. The results are in `benchmarks/data/`; `tests/test_schedules.py` runs a few.
+with SIGKILL and started again. The results are in `benchmarks/data/`; `tests/test_schedules.py` runs one.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ scheme top(n: int) -> many int:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tree in which the page's example of an operation was followed."""
     tree = tmp_path_factory.mktemp("tree")
-    ignore = shutil.ignore_patterns("__pycache__", ".*", "pictures", "schemes")
+    ignore = shutil.ignore_patterns(".*", "pictures", "schemes")
     for folder in ("gotlang", "grammars", "tests", "docs"):
         shutil.copytree(ROOT / folder, tree / folder, ignore=ignore)
     for name in ("pyproject.toml", "README.md"):
@@ -65,12 +65,22 @@ def run(tree: Path, *arguments: str, **more: str) -> str:
 
 
 def test_the_commands_know_the_operation(tree: Path) -> None:
-    run(tree, "gotlang", "check", "top.got")
-    assert run(tree, "gotlang", "fmt", "--check", "top.got") == ""
-    assert "KeepTopP 0.5 from" in run(tree, "gotlang", "ir", "top.got")
-    assert "calls" in run(tree, "gotlang", "explain", "top.got")
-    assert run(tree, "gotlang", "run", "top.got", "--input", "n=5", "--no-cache").strip() == "[4, 3]"
-    assert "KeepTopP" in run(tree, "gotlang", "graph", "top.got", "--format", "mermaid")
+    commands = (
+        "check",
+        "fmt --check",
+        "ir",
+        "explain",
+        "run --input n=5 --no-cache",
+        "graph --format mermaid",
+    )
+    lines = [[name, "top.got", *options] for name, *options in map(str.split, commands)]
+    (tree / "commands.py").write_text(
+        "from gotlang.cli.main import exit_code\n"
+        f"for line in {lines}:\n    assert exit_code(line) == 0, line\n    print('end of', line[0])\n"
+    )
+    check, fmt, ir, explain, result, graph, _ = re.split(r"end of \w+\n", run(tree, "commands"))
+    assert (check, fmt, result.strip()) == ("", "", "[4, 3]")
+    assert "KeepTopP 0.5 from" in ir and "calls" in explain and "KeepTopP" in graph
 
 
 def test_its_case_and_its_row_are_made_and_none_of_its_fields_is_idle(tree: Path) -> None:

@@ -29,7 +29,7 @@ def answer(found: Result | RunError) -> object:
     return (found.value, found.score, found.ground_truth) if isinstance(found, Result) else None
 
 
-@tried(40)
+@tried(15)
 @given(programs(trying=True), st.integers(0, 2**32), SHARES, LIMITS, st.sampled_from([0, 1, 2]))
 def test_the_result_does_not_depend_on_what_ends_first(
     program: Generated, seed: int, share: float, limit: int | None, level: int
@@ -51,7 +51,7 @@ def test_the_result_does_not_depend_on_what_ends_first(
     assert answer(found[1]) == answer(found[0]) == answer(found[2])
 
 
-@tried(40)
+@tried(15)
 @given(programs(trying=True))
 def test_levels_give_the_same_answer(program: Generated) -> None:
     plain = program.try_run(level=0)
@@ -64,7 +64,7 @@ def test_levels_give_the_same_answer(program: Generated) -> None:
         assert from_text(to_text(ir)) == ir
 
 
-@tried(40)
+@tried(15)
 @given(programs(trying=True), st.integers(0, 2**32), SHARES, st.integers(0, 2**32))
 def test_nothing_paid_is_lost_or_paid_again(program: Generated, seed: int, share: float, order: int) -> None:
     cache, paid = MemoryCache(), 0
@@ -79,7 +79,7 @@ def test_nothing_paid_is_lost_or_paid_again(program: Generated, seed: int, share
         assert sum(entry.samples for entry in cache.entries()) == paid
 
 
-@tried(40)
+@tried(15)
 @given(programs(trying=True), st.integers(0, 2**32), SHARES)
 def test_what_fails_costs_no_more_than_the_bounds(program: Generated, seed: int, share: float) -> None:
     options = Options(model=SimulatedModel(SIMULATORS))
@@ -102,7 +102,7 @@ def test_what_fails_costs_no_more_than_the_bounds(program: Generated, seed: int,
             assert most is None or was <= most
 
 
-@tried(25)
+@tried(15)
 @given(programs(trying=True), st.integers(0, 2**32), st.integers(0, 6), LIMITS)
 def test_a_budget_is_not_handled(program: Generated, seed: int, calls: int, limit: int | None) -> None:
     whole = program.try_run(level=0)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from support import ir_programs
 
-from gotlang.api import load
+from benchmarks.schemes import PROGRAMS, program_of
 from gotlang.errors import UsageError
 from gotlang.ir import program as ir
 from gotlang.ir.parse import from_text
 from gotlang.ir.text import to_text
 
-PROGRAMS = sorted((Path(__file__).parent.parent / "programs").rglob("*.got"))
+NAMES = [path.relative_to(PROGRAMS).with_suffix("").as_posix() for path in sorted(PROGRAMS.rglob("*.got"))]
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("level", [0, 1, 2])
-def test_the_text_of_a_program_reads_back(path: Path, level: int) -> None:
-    program = load(path).ir(level)
+def test_the_text_of_a_program_reads_back(name: str, level: int) -> None:
+    program = program_of(name).ir(level)
     assert from_text(to_text(program)) == program
 
 

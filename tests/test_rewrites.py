@@ -72,7 +72,7 @@ def by_last_rewrite(found: list[Variant[Program]], chance: Random) -> Iterator[V
     yield from {one.rewrites[-1].partition("(")[0] if one.rewrites else "": one for one in found}.values()
 
 
-@tried(12)
+@tried(5)
 @given(programs() | staged(), st.integers(0, 2**32))
 def test_a_variant_compiles_and_its_calls_lie_within_what_its_rewrites_declare(
     program: Generated, seed: int
@@ -96,7 +96,7 @@ def test_a_variant_compiles_and_its_calls_lie_within_what_its_rewrites_declare(
         assert result.outcome.failures or result.calls >= after.low
 
 
-@tried(6)
+@tried(3)
 @given(programs() | staged())
 def test_the_text_of_a_variant_is_canonical_and_its_name_makes_it_again(program: Generated) -> None:
     original = compiled(program.text)

@@ -21,7 +21,7 @@ from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 
 
-@tried(200)
+@tried(70)
 @given(
     programs(),
     st.integers(0, 2**32),

@@ -1,4 +1,4 @@
-"""A few of the random schedules of `tests/schedules.py`; all of them in `benchmarks/data/schedules.jsonl`."""
+"""One of the random schedules of `tests/schedules.py`; all of them in `benchmarks/data/schedules.jsonl`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import json
 from tests.schedules import RESULTS, hold, starter
 
 
-def test_the_limit_holds_in_some_schedules() -> None:
+def test_the_limit_holds_in_a_schedule() -> None:
     with starter() as starting:
-        for seed in (1000, 1001):
-            hold(seed, starting)
+        hold(1000, starting)
 
 
 def test_it_held_in_those_that_were_run() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.laws import times
 
 from gotlang.compiler import compile_source
 from gotlang.span import Source
@@ -50,7 +51,7 @@ def test_a_slip_in_a_keyword_is_an_error_on_its_line(path: Path) -> None:
         return (path.parent / Path(name).relative_to(".")).read_text()
 
     tried = [(at, word, w) for at, word in places(text) for w in sorted(set(slips(word)) - {word, ""})]
-    for at, word, wrong in chance.sample(tried, min(25, len(tried))):
+    for at, word, wrong in chance.sample(tried, min(times(8), len(tried))):
         mutated = text[:at] + wrong + text[at + len(word) :]
         line = text.count("\n", 0, at)
         source = Source.of(path.name, mutated)

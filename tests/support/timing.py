@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -23,15 +22,11 @@ def pace() -> float:
     return max(1.0, (time.process_time() - started) / _QUIET_S)
 
 
-@contextmanager
-def _empty_heap() -> Iterator[None]:
-    """The collector looks at new objects only: late in a suite, full collections take most of the time."""
+def _empty_heap() -> None:
+    """The collector looks at new objects only from now on: late in a suite, full collections take most of the
+    time."""
     gc.collect()
     gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
@@ -51,8 +46,8 @@ def paced(work: Callable[[], T]) -> tuple[T, float]:
 
 def cost(work: Callable[[], object]) -> float:
     """Processor seconds of `work` on a quiet machine with an empty heap, the least of three runs."""
-    with _empty_heap():
-        return min(_timed(work)[1] for _ in range(_TRIES))
+    _empty_heap()
+    return min(_timed(work)[1] for _ in range(_TRIES))
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:
@@ -65,11 +60,11 @@ def within(seconds: float, work: Callable[[], T]) -> T:
     result = work()
     if time.process_time() - started <= seconds:
         return result
-    with _empty_heap():
-        for _ in range(_TRIES):
-            result, took = _timed(work)
-            if took <= seconds:
-                return result
+    _empty_heap()
+    for _ in range(_TRIES):
+        result, took = _timed(work)
+        if took <= seconds:
+            return result
     raise AssertionError(
         f"{took:.1f} s of processor time of a quiet machine, and at most {seconds:.1f} s are allowed"
     )
