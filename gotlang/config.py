@@ -125,7 +125,7 @@ def merged(name: str, earlier: Any, value: Any) -> Any:
     try:
         numbers = [float(str(one).strip().removeprefix("$")) for one in (earlier, value)]
     except ValueError:
-        return value  # whoever reads it reports it
+        return value  # reported where it is read
     return value if numbers[1] < numbers[0] else earlier
 
 

@@ -144,7 +144,7 @@ UNKNOWN = PoolType(ANY, True, EVERYTHING)
 @final
 class Scope(Struct):
     """Names of this block, then those of the blocks around it. `place` is what a score that asks a model
-    cannot stand in; it is empty where a pipeline asks it first, and None where that is as it is around."""
+    is not allowed in; it is empty where a pipeline asks it first, and None where that is as it is around."""
 
     parent: Scope | None = None
     names: dict[str, Variable] = field(default_factory=dict)
@@ -214,7 +214,7 @@ class Scope(Struct):
         return Scope(self, {v.name: v for v in variables}, place=place, narrowing=self.narrowing)
 
     def unasked(self) -> str:
-        """What a score that asks a model cannot stand in here; empty where it may stand."""
+        """The place here that allows no score which asks a model; empty where one is allowed."""
         scope: Scope | None = self
         while scope is not None:
             if scope.place is not None:

@@ -1,6 +1,6 @@
 """Intervals of means and of paired differences, seeded or valid at every look, and tests of them.
 
-`confidence_sequence` is for whoever looks after each row and stops when it suits; all else is for a number of
+`confidence_sequence` is for looking after each row and stopping at any time; all else is for a number of
 rows that was chosen before. An interval of `mean_interval` is the percentile bootstrap's: the means of many
 resamples of the rows, with replacement. Such means vary less than those of new rows would, by the factor
 (n-1)/n in variance; the interval is widened by as much, which matters below 20 rows.

@@ -392,7 +392,7 @@ class Coordination:
         """Reserve what a request can cost at most; the reservation's id, which ends in the role that it is
         booked to (if there is one), or None if that does not fit.
 
-        `max_usd` is another limit in force for now, if it is lower than the budget's.
+        `max_usd` is another limit for now, if it is lower than the budget's.
         """
         self._join()
         self._reserved += 1

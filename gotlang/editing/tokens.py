@@ -97,7 +97,7 @@ def _named(o: Occurrence) -> Token | None:
 
 
 def _lexed(text: str, named: dict[tuple[int, int], Token]) -> Iterator[Token]:
-    """The words of the language, cut where names stand inside them."""
+    """The words of the language, cut where names are inside them."""
     from gotlang.highlighting.lexer import GotLexer
 
     starts = {start for start, _ in named}

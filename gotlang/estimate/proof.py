@@ -103,7 +103,7 @@ def unproven(
         return [more(early=early, at_once=at_once)[0] for early, at_once in _WAYS]
 
     def growth(unit: str) -> str | None:
-        """The bound for small numbers, where it hangs on one input alone."""
+        """The bound for small numbers, where it depends on one input alone."""
         for name, type_ in scheme.parameters if counter is None else ():
             if type_ == INT:
                 most = [_worst([getattr(one, _RANGES[unit]) for one in costs({name: n})]) for n in range(4)]

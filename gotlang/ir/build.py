@@ -315,7 +315,7 @@ class Builder:
             until, _ = self.asking.asked(node.until, body.result, left, asked)
         self.naming.close()
         if asked:
-            # After the last round nothing is asked, since nothing hangs on it.
+            # After the last round nothing is asked, since nothing depends on it.
             if looks_at_pool(count):
                 out.append(ir.Pool(self.naming.fresh(), INT, True, pool, (count,), span=node.span))
                 count = e.Reference(node.span, out[-1].result)

@@ -318,7 +318,7 @@ class Slot(Struct, frozen=True):
     flag: bool
 
     def text(self, step: Step) -> str:
-        """What stands there."""
+        """The text of a step for it."""
         return self.names[0] if self.flag else self.kind.show(*(getattr(step, name) for name in self.names))
 
     def empty(self, step: Step) -> bool:

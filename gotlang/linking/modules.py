@@ -22,7 +22,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import mapped, walk
 
 BETWEEN = "__"
-"""What stands between a file's name and a name in it, where that is seen under no name of its own."""
+"""Between a file's name and a name in it, in the names that the linker makes."""
 
 _NAMED = n.TypeAlias | n.Param | n.Prompt | n.Score | n.Metric | n.Scheme | n.Operation | n.Function
 

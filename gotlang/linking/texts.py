@@ -78,7 +78,7 @@ def _filled(d: n.Prompt, source: Source, report: Report) -> n.Prompt:
         found = _SETTING.fullmatch(line[0])
         if found is None:
             if not line[0].startswith("#"):
-                wrong("this is no setting", at, at + len(line[0]), "write `temperature: 0.5`, one on a line")
+                wrong("not a setting", at, at + len(line[0]), "write `temperature: 0.5`, one on a line")
             continue
         key, start = Span(source.name, at + found.start(1), at + found.end(1)), at + found.start(2)
         value = parse_expression(Source(source.name, " " * start + found[2]))

@@ -252,7 +252,7 @@ class BatchWire:
         except GotError as error:
             self._leave(batch, f"cannot be remembered: {error.message}")
         except Exception as error:
-            # A response that neither the SDK nor we understand: whoever waits is told.
+            # A response that neither the SDK nor we understand: the one who waits is told.
             self._leave(batch, f"cannot be polled: the response is invalid ({type(error).__name__})")
         else:
             missing = _failure(503, f"{batch.shown} ended without a response to this request")

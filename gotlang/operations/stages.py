@@ -67,7 +67,7 @@ class Checking(Typed, Protocol):
 
     def knowing(self, facts: Facts, type_: Type, scope: Scope, place: str) -> Scope:
         """The names of a scope, with a thought as the current one of which only this is known; a score that
-        asks a model cannot stand in the `place`."""
+        asks a model is not allowed in the `place`."""
 
     def judgement(self, operand: Expression, scope: Scope) -> None:
         """Check what makes a thought valid: a condition, or a prompt that answers with a bool."""

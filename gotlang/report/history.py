@@ -124,7 +124,7 @@ class RunRecord:
     """One run of a scheme, or an evaluation, comparison or study, by its `kind`.
 
     `path` is the program's file and `sha256` the digest of its text; `settings` are the options of the
-    command by parameter, as they were in force; `started` and `ended` are Unix times; `cache` is the cache of
+    command by parameter, as they applied; `started` and `ended` are Unix times; `cache` is the cache of
     the run, None without one. `document` is what `--json` prints (`gotlang.report.stored` and `studied` say
     what other kinds have), `error` what ended the run instead. `spent` is what it spent, however it ended
     (None: unknown). `resumed` names the run that this one repeats, `pid` is its process. `scheme` are the

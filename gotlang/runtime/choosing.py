@@ -137,7 +137,7 @@ class _Lines:
         return max(left)[2] if known else None
 
     def _take(self, at: int) -> None:
-        """Give the result of a line, and give up those that the result does not hang on."""
+        """Give the result of a line, and give up those that the result does not depend on."""
         x, graph, self.taken = self.x, self.x.graph, True
         for line, judge in self.judges.items():
             if line > at or (self.step.way == RACE and line != at):

@@ -30,7 +30,7 @@ Answering = Callable[[Question], str | None] | Callable[[Question], Awaitable[st
 
 @final
 class Person(Model):
-    """Whoever answers: first the `answers` by the name of their question, then `ask`, one question after the
+    """Answers: first the `answers` by the name of their question, then `ask`, one question after the
     other. Where neither has an answer, the question waits (`Waiting`)."""
 
     name = PERSON

@@ -155,7 +155,7 @@ class AimCheck(Struct, frozen=True):
             if found is None:
                 continue
             if constraint in node.constraints[:at]:
-                self._pointless("this constraint stands twice", constraint.span, "remove one of them")
+                self._pointless("duplicate constraint", constraint.span, "remove one of them")
                 continue
             quantity, bound, sign = found
             if not self._depends(quantity):

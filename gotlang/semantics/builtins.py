@@ -45,7 +45,7 @@ CONSTANTS = {"pi": math.pi}
 @final
 class BuiltinType(Struct, frozen=True):
     """What a built-in takes (`rest`: any number more) and gives. A call decides what variables stand for: the
-    smallest type that all values fit which stand there."""
+    smallest type that fits all values there."""
 
     takes: tuple[Type, ...]
     gives: Type

@@ -283,7 +283,7 @@ class ExpressionChecker:
         if isinstance(left, ListType) and isinstance(right, ListType):
             joined = join(left, right)
             if joined is None:
-                message = "a list holds values of one type"
+                message = "the values of a list have one type"
                 at = f"{widen(left)} and {widen(right)} have none in common"
                 self._error("GOT0207", message, node.span, at)
             return joined or ANY
@@ -371,7 +371,7 @@ class ExpressionChecker:
             if joined is None:
                 at = f"this is {widen(type_)}, those before it are {widen(found)}"
                 help = "give each its own field of a record: `{name: ..., count: ...}`"
-                self._error("GOT0207", "a list holds values of one type", node.span, at, help=help)
+                self._error("GOT0207", "the values of a list have one type", node.span, at, help=help)
                 return ANY
             found = joined
         return found

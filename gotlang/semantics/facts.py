@@ -76,7 +76,7 @@ def refuse_asking(call: e.Call, scope: Scope, report: Report) -> None:
     name, place = call.function.text, scope.unasked()
     if place:
         help = _INSTEAD.get(place, "").format(name) or None
-        message = f"score `{name}` asks a model, and cannot stand in {place}"
+        message = f"score `{name}` asks a model, which is not allowed in {place}"
         report.error("GOT0323", message, call.span, help=help)
     elif scope.find("truth") is not None and "truth" in free_names(call):
         message = f"score `{name}` asks a model, which must not see the truth"

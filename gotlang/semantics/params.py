@@ -106,7 +106,7 @@ def _type(param: n.Param, symbols: Symbols, report: Report) -> Type:
         part = join(part, of_value(constant_value(value))) or part
     found = ListType(part) if each else part
     if has_error(found):
-        report.error("GOT0207", "a list holds values of one type", param.default.span)
+        report.error("GOT0207", "the values of a list have one type", param.default.span)
         return ANY
     if param.type is None:
         if found == ListType(NEVER):

@@ -99,7 +99,7 @@ def _media(node: n.Prompt, signature: Signature, report: Report) -> None:
     for text in (node.system, *others) if shows else ():
         with suppress(TemplateError):
             if isinstance(text, e.Constant) and shows & Template.parse(str(text.value)).names.keys():
-                message = "images and files stand in the user's texts only"
+                message = "images and files are only allowed in the user's texts"
                 report.error("GOT0703", message, text.span, help="show it in a `user` text")
 
 

@@ -1,4 +1,4 @@
-"""Where `skip` may stand, and positions among the results of a `foreach`, which it would shift."""
+"""Where `skip` is allowed, and positions among the results of a `foreach`, which it would shift."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LeftOut = Literal["element", "member", "line", "state"]
 
 
 def may_skip(node: e.Node) -> bool:
-    """Whether a statement may end the block that it stands in, which then leaves nothing."""
+    """Whether a statement may end its block, which then leaves nothing."""
     if isinstance(node, n.Foreach | n.Bind | n.First | n.Search):
         return False
     return isinstance(node, n.Skip) or any(map(may_skip, children(node)))

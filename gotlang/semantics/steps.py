@@ -174,7 +174,7 @@ class StepCheck(Struct, frozen=True):
 
     def knowing(self, facts: Facts, type_: Type, scope: Scope, place: str) -> Scope:
         """The names of a scope, with a thought as the current one of which only this is known; a score that
-        asks a model cannot stand in the `place`."""
+        asks a model is not allowed in the `place`."""
         it = Variable("it", type_, "thought", facts=facts, used=True)
         return scope.inside(*([it] if type_ != EMPTY else []), place=place)
 

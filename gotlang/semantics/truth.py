@@ -1,4 +1,4 @@
-"""Where `GroundTruth` may stand: it measures the result, so what follows must leave that as it is."""
+"""Where `GroundTruth` is allowed: it measures the result, so what follows must leave that as it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def check_ground_truth(scheme: n.Scheme, report: Report) -> None:
 
 def _suite(suite: n.Suite, why: Label | None, seen: list[n.Step], report: Report) -> None:
     """Check a block; `why` it does not end with the result, `seen` what measures it before."""
-    laters = [why]  # why what stands before a statement is not the result, from the last one on
+    laters = [why]  # why what is before a statement is not the result, from the last one on
     for statement in reversed(suite.statements[1:]):
         laters.append(laters[-1] if _keeps_result(statement) else Label(statement.span, "this changes it"))
     lost = any(map(n.is_lost, suite.statements))

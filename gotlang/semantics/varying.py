@@ -47,7 +47,7 @@ def values_of(domain: n.Range | n.Choices) -> tuple[e.Node, ...]:
 
 
 def text_problem(text: str, prompt: n.Prompt, symbols: Symbols) -> tuple[str, str | None] | None:
-    """Why a text cannot stand for a prompt's own, with what to do: it is no template, or does not show the
+    """Why a text cannot replace a prompt's own, with what to do: it is no template, or does not show the
     same inputs. None if it can."""
     from gotlang.templates import Template
 
@@ -308,7 +308,7 @@ class VaryCheck(Struct, frozen=True):
             why = f"`{other}` gives {two.result}, `{own}` gives {one.result}"
         if why is not None:
             help = "schemes vary that have the same inputs and a result of the same type"
-            self.report.error("GOT0602", f"`{other}` cannot stand for `{own}`", span, why, help=help)
+            self.report.error("GOT0602", f"`{other}` cannot replace `{own}`", span, why, help=help)
 
     # ------------------------------------------------------------ values
 

@@ -90,7 +90,9 @@ def write_tags(studio: Studio, name: str, tags: Sequence[str]) -> list[str]:
     """Give a run these tags instead of its own. Raises UsageError for what is no tag."""
     for tag in tags:
         if not _TAG.fullmatch(tag):
-            raise UsageError(f"`{tag}` is no tag", help="letters, digits, `.`, `:`, `_` and `-`, at most 40")
+            raise UsageError(
+                f"`{tag}` is not a tag", help="letters, digits, `.`, `:`, `_` and `-`, at most 40"
+            )
     if len(tags) > _MOST_TAGS:
         raise UsageError(f"a run has at most {_MOST_TAGS} tags")
     found = {**read_tags(studio), name: list(dict.fromkeys(tags))}

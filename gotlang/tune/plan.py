@@ -310,7 +310,7 @@ def _varied(vary: n.Vary, folder: Path, program: CheckedProgram) -> n.Vary:
 
 
 def _text_in(file: Path, vary: n.Vary, program: CheckedProgram) -> str:
-    """A text for a prompt. Raises UsageError for one that cannot be read or cannot stand there."""
+    """A text for a prompt. Raises UsageError for one that cannot be read or is not allowed there."""
     symbols = program.compilation.checked.symbols
     prompt = symbols.nodes[vary.name.text]
     assert isinstance(prompt, n.Prompt)  # the checker has seen to it

@@ -618,7 +618,7 @@ class Sampler:
                 allowance.answered(answered + reply.extra, usage, reply.told)
 
     def _listener(self, pending: _Pending, numbers: list[int]) -> Listener | None:
-        """What hears a stream: whoever observes, and the program's own condition."""
+        """What hears a stream: observers, and the program's own condition."""
         enough, observe = pending.enough, self.observe if self.streaming else None
         if enough is None and observe is None:
             return None
