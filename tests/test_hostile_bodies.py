@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,6 +28,12 @@ TIMEOUT_S = 2.0
 START_S = 10.0
 """Seconds that a process may take to start and to end on a busy machine."""
 GOOD = json.dumps({"choices": [{"message": {"content": "hi"}}]}).encode()
+
+
+@cache
+def bomb() -> bytes:
+    """A hundred kilobytes that become a hundred megabytes."""
+    return gzip.compress(b"[" * 10**8)
 
 
 class Hostile(http.server.BaseHTTPRequestHandler):
@@ -64,7 +71,7 @@ class Hostile(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b" " * 10**6)
 
     def send_bomb(self) -> None:
-        self.respond(gzip.compress(b"[" * 10**8), Content_Encoding="gzip")
+        self.respond(bomb(), Content_Encoding="gzip")
 
     def send_dense(self) -> None:
         self.respond(b"[" + b'{"a":{}},' * 1_050_000 + b"0]")

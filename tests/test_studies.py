@@ -402,12 +402,12 @@ def test_a_budget_below_the_worst_case_of_the_plan_is_used(tmp_path: Path) -> No
         """,
     )
     path = tmp_path / "guess.got"
-    path.write_text(path.read_text().replace("max_tokens 20", "max_tokens 300"))
+    path.write_text(path.read_text().replace("max_tokens 20", "max_tokens 100"))
     plan = read_plan(tmp_path / "study.got")
     free = tune(plan, folder=None)
     budget = 2 * free.usd
-    most = Fraction(300 * 1.5 / 10**6)
-    assert 16 * most > 3 * budget, "the requests of one trial, if they were all reserved at once"
+    most = Fraction(100 * 1.5 / 10**6)
+    assert 16 * most > budget, "the requests of one trial, if they were all reserved at once"
     done = tune(replace(plan, budget=budget), folder=None)
     assert done.partial is None
     assert course(done.trials) == course(free.trials)
@@ -415,7 +415,7 @@ def test_a_budget_below_the_worst_case_of_the_plan_is_used(tmp_path: Path) -> No
     # Where only the next request of a trial cannot be reserved, the trials before it are kept.
     some = tune(replace(plan, budget=0.8 * free.usd), folder=None)
     assert some.partial is not None and "does not allow the next request" in some.partial
-    assert 0 in some.trials and some.usd > 0.4 * free.usd
+    assert 0 in some.trials and some.usd > 0.25 * free.usd
 
 
 def test_a_budget_too_small_for_the_original_is_said(plan: StudyPlan) -> None:

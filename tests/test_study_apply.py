@@ -1,4 +1,7 @@
-"""What a study writes into a program: what was tuned, nothing else, in canonical form."""
+"""What a study writes into a program: what was tuned, nothing else, in canonical form.
+
+LAWS=20 python -m pytest tests/test_study_apply.py     # so many points of each program
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.laws import times
 
 from gotlang.api import Program, load
 from gotlang.errors import CompileError
@@ -19,6 +23,12 @@ from gotlang.tune.tuned import Shot, Texts, Tuned, apply, tuned
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = sorted(p for p in (ROOT / "programs").glob("*.got") if "\nparam " in p.read_text())
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the folder of all programs."""
+    return shutil.copytree(PROGRAMS[0].parent, tmp_path_factory.mktemp("copied"), dirs_exist_ok=True)
 
 
 def canonical(program: Program) -> bool:
@@ -49,11 +59,10 @@ def squeezed(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_params_are_written_and_nothing_else(path: Path, tmp_path: Path) -> None:
-    shutil.copytree(path.parent, tmp_path, dirs_exist_ok=True)
+def test_params_are_written_and_nothing_else(path: Path, programs: Path) -> None:
     rng = random.Random(path.name)
-    for _ in range(5):
-        copy = shutil.copy(path, tmp_path)
+    for _ in range(times(2)):
+        copy = shutil.copy(path, programs)
         before = load(copy)
         assert canonical(before)
         # What is imported by name is another file's.
