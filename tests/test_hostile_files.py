@@ -30,8 +30,8 @@ from gotlang.records import to_json
 
 OLD = Path(__file__).with_name("old")
 RUN = "06ebdf8b"
-SHARE = 1.0 if NEW else 0.08
-"""Of all changes, how many are tried."""
+SHARE, LEAST = 12, 40
+"""Of how many changes one is tried, and how many at least."""
 DEEP: Any = 1
 for _ in range(300):
     DEEP = [DEEP]
@@ -67,11 +67,10 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 def changes(value: Any) -> Iterator[Any]:
     """A document with each of its parts replaced, taken away, and with a part that nobody knows."""
-    chance = random.Random(7)
-    for path in nodes(value):
-        for new in (GONE, *VALUES):
-            if chance.random() < SHARE:
-                yield changed(value, path, new)
+    all = [(path, new) for path in nodes(value) for new in (GONE, *VALUES)]
+    some = min(len(all), max(LEAST, len(all) // SHARE))
+    for path, new in all if NEW else random.Random(7).sample(all, some):
+        yield changed(value, path, new)
 
 
 def run(*arguments: str) -> tuple[int, str]:

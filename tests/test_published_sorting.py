@@ -1,6 +1,6 @@
 """Sorting on the published files: the reported score is the task's; merges that see the input are better.
 
-LAWS=1 python -m pytest tests/test_published_sorting.py     # the table of the page, by all rows and five seeds
+LAWS=1 python -m pytest tests/test_published_sorting.py   # the table of the page, by all rows and seeds
 """
 
 from __future__ import annotations
