@@ -1,7 +1,7 @@
 """The papers' orderings and figures compared with those of the simulators, for every scheme that has some.
 
     python benchmarks/orderings.py [task ...] [--rows 50] [--json]
-    python benchmarks/orderings.py [task ...] --write     # writes docs/calibration.md
+    python benchmarks/orderings.py [task ...] --write     # writes the results and docs/calibration.md
 
 For each pair that a paper orders: the paired difference of quality over the same rows with its 95% CI, and
 the cost of both. A claim holds if the interval excludes zero and the better scheme costs no more than the
@@ -34,6 +34,8 @@ from gotlang.statistics import Interval, difference_interval, mean_interval, qua
 ROOT = Path(__file__).parents[1]
 PROGRAMS = ROOT / "programs"
 PAGE = ROOT / "docs" / "calibration.md"
+RESULTS = ROOT / "benchmarks" / "results" / "orderings.jsonl"
+"""Quality and cost of each scheme of each task, row by row."""
 ROWS = 50
 HEAD = """\
 # How well the simulators are calibrated
@@ -48,8 +50,9 @@ is reached if it is in the 95% CI. What is not reached stands in each section an
 end](#not-reached). Schemes that are missing here (ProbTree, forest of thought and others) are not compared:
 their tasks are made up, so no paper has a figure for them.
 
-The page is written by `python benchmarks/orderings.py --write`, and a test compares them. `python
-benchmarks/calibration.py` compares the simulators of sorting with the published figures without the language.
+The page is written by `python benchmarks/orderings.py --write`, with each row in
+`benchmarks/results/orderings.jsonl`; CI runs some of these rows again. `python benchmarks/calibration.py`
+compares the simulators of sorting with the published figures without the language.
 """
 GOT = "Graph of Thoughts"
 FOT = "Framework of Thoughts"
@@ -367,6 +370,15 @@ class Reached:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """The quality of a scheme by row, without the rows that have none, and the cost of each row in USD."""
+
+    quality: dict[int, float]
+    usd: dict[int, float]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """A task with the quality of each scheme by row, its cost per row, and its claims."""
 
@@ -408,11 +420,37 @@ def evaluated(task: Task, numbers: range) -> dict[str, Evaluation]:
     return _EVALUATED[key]
 
 
-def run(task: Task, rows: int | None = None) -> Outcome:
-    """The outcome of a task on its rows, or on so many of them."""
-    found = evaluated(task, task.rows[:rows])
-    values = {name: _qualities(task, found[name]) for name in task.schemes}
-    costs = {name: fmean(found[name].values("cost").values()) for name in task.schemes}
+def measured(task: Task, numbers: range) -> dict[str, Rows]:
+    """Some rows of each scheme of a task, run now."""
+    found = evaluated(task, numbers)
+    return {
+        name: Rows(_rounded(_qualities(task, found[name])), _rounded(found[name].values("cost")))
+        for name in task.schemes
+    }
+
+
+def _rounded(values: Mapping[int, float]) -> dict[int, float]:
+    """Without the last bits, which depend on the order of summation."""
+    return {row: round(value, 9) for row, value in values.items()}
+
+
+def recorded() -> dict[str, dict[str, Rows]]:
+    """All rows of each scheme of each task, as they were when the results were written."""
+    found: dict[str, dict[str, Rows]] = {}
+    for line in RESULTS.read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        first, qualities, usd = one["first"], one["quality"], one["usd"]
+        found.setdefault(one["task"], {})[one["scheme"]] = Rows(
+            {row: value for row, value in enumerate(qualities, first) if value is not None},
+            {row: value for row, value in enumerate(usd, first) if value is not None},
+        )
+    return found
+
+
+def outcome(task: Task, found: Mapping[str, Rows]) -> Outcome:
+    """What the rows of a task's schemes show."""
+    values = {name: rows.quality for name, rows in found.items()}
+    costs = {name: fmean(rows.usd.values()) for name, rows in found.items()}
     findings: list[Finding | Reached] = []
     for claim in task.claims:
         difference = difference_interval(*_paired(values, claim.better, claim.worse))
@@ -490,11 +528,28 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def write(outcomes: Sequence[Outcome]) -> None:
-    """Write the page: these outcomes, the other sections as they are, and all that is not reached."""
-    known = {f"## {part}".split("\n")[0]: f"## {part}" for part in PAGE.read_text("utf-8").split("\n## ")}
-    made = {outcome.task.name: section(outcome) for outcome in outcomes}
-    sections = [made.get(task.name) or known[head(task)].rstrip() + "\n" for task in TASKS]
+def write(tasks: Sequence[Task]) -> None:
+    """Run these tasks, and write their rows, their sections of the page, and all that is not reached."""
+    found = recorded() if RESULTS.exists() else {}
+    found |= {task.name: measured(task, task.rows) for task in tasks}
+    lines = (
+        {
+            "task": task.name,
+            "scheme": scheme,
+            "first": task.rows.start,
+            "quality": [rows.quality.get(row) for row in task.rows],
+            "usd": [rows.usd.get(row) for row in task.rows],
+        }
+        for task in TASKS
+        for scheme, rows in found[task.name].items()
+    )
+    RESULTS.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    PAGE.write_text(page(found), encoding="utf-8")
+
+
+def page(found: Mapping[str, Mapping[str, Rows]]) -> str:
+    """The page that says what the rows of all tasks show."""
+    sections = [section(outcome(task, found[task.name])) for task in TASKS]
     missed = [
         f"- {task.name}: {line[2:]}"
         for task, text in zip(TASKS, sections, strict=True)
@@ -502,7 +557,7 @@ def write(outcomes: Sequence[Outcome]) -> None:
         if line.startswith("- ") and "**" in line
     ]
     end = "\n".join(["## Not reached", "", *missed]) + "\n"
-    PAGE.write_text("\n".join([HEAD, *sections, end]), encoding="utf-8")
+    return "\n".join([HEAD, *sections, end])
 
 
 def main() -> None:
@@ -517,15 +572,15 @@ def main() -> None:
     chosen = parser.parse_args()
     if unknown := set(chosen.task) - {task.name for task in TASKS}:
         parser.error(f"no such task: {', '.join(sorted(unknown))}")
+    tasks = [task for task in TASKS if not chosen.task or task.name in chosen.task]
     if chosen.write:
-        write([run(task) for task in TASKS if not chosen.task or task.name in chosen.task])
+        write(tasks)
         return
     outcomes = []
-    for task in TASKS:
-        if not chosen.task or task.name in chosen.task:
-            outcomes.append(run(task, chosen.rows))
-            if not chosen.json:
-                print(section(outcomes[-1]))
+    for task in tasks:
+        outcomes.append(outcome(task, measured(task, task.rows[: chosen.rows])))
+        if not chosen.json:
+            print(section(outcomes[-1]))
     if chosen.json:
         print(json.dumps([as_json(outcome) for outcome in outcomes], indent=2))
 
