@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.answers import PICTURE
 from support.orders import run_in_order
 
@@ -14,7 +15,8 @@ from gotlang.cache.base import StoredSample
 from gotlang.cache.memory import MemoryCache
 from gotlang.data import inputs, load
 from gotlang.errors import UsageError
-from gotlang.models.base import IMAGE_TOKENS, Completion, Message, Request, Usage, token_bound
+from gotlang.models.base import Completion, Message, Request, Usage, token_bound
+from gotlang.models.images import IMAGE_TOKENS, image_tokens
 from gotlang.models.media import MOST_BYTES, media_of
 from gotlang.models.simulated import SimulatedModel
 from gotlang.report.graphs import details
@@ -137,9 +139,31 @@ def test_a_budget_reserves_the_most_that_an_image_may_be(tmp_path: Path) -> None
     request = Request("m", (Message("user", "\ufffc", (media_of("image", one),)),))
     plain = Request("m", (Message("user", "\ufffc"),))
     assert token_bound(request) == token_bound(plain) + IMAGE_TOKENS
+    assert token_bound(replace(request, model="gpt-4o-2024-08-06")) == token_bound(plain) + 1445
     (tmp_path / "n.txt").write_text("x" * 1000)
     text = media_of("file", str(tmp_path / "n.txt"))
-    assert 1000 < text.token_bound() < 1100
+    assert 1000 < text.token_bound("m") < 1100
+
+
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [
+        ("gpt-4o", 85 + 8 * 170),
+        ("gpt-4o-mini", 48_169),
+        ("gpt-4.1-mini-2025-04-14", 2489),
+        ("o3", 1275),
+        ("claude-3-5-sonnet-20241022", 1680),
+        ("claude-sonnet-4-5-20250929", 1680),
+        ("claude-opus-4-7", 5023),
+        ("gemini-3-pro-preview", 1176),
+        *(
+            (name, IMAGE_TOKENS)
+            for name in ("m", "gpt-6", "gpt-5.2", "claude-opus-5", "gemini-2.5-pro", "my-gpt-4o")
+        ),
+    ],
+)
+def test_the_most_tokens_of_an_image_are_those_of_its_provider(model: str, most: int) -> None:
+    assert image_tokens(model) == most
 
 
 def test_a_page_shows_the_pictures_that_the_inputs_still_name(tmp_path: Path) -> None:

@@ -72,10 +72,14 @@ class TokenCounter(Protocol):
         """The tokens of a value as a prompt shows it."""
 
     def request(
-        self, prompt: ir.Prompt, known: Mapping[str, Any], tokens: Mapping[str, tuple[float, float]]
+        self,
+        prompt: ir.Prompt,
+        known: Mapping[str, Any],
+        tokens: Mapping[str, tuple[float, float]],
+        model: Any = None,
     ) -> tuple[float, float]:
         """The fewest and the most tokens of a request, of whose arguments some values are known, and of the
-        others how many tokens they have."""
+        others how many tokens they have; `model` is the prompt's, as for `price`, or UNKNOWN."""
 
 
 @final
@@ -294,7 +298,7 @@ class Estimator:
         model = chosen["model"].value if "model" in chosen else None
         most = most if isinstance(most, int) else self.counter.default_max_tokens
         return RequestEstimate(
-            Amount.between(*self.counter.request(declared, known, tokens)),
+            Amount.between(*self.counter.request(declared, known, tokens, model)),
             most,
             self._shown(declared, most),
             self.counter.price(model) if model is not UNKNOWN else None,

@@ -72,7 +72,11 @@ class Lengths:
         return 0
 
     def request(
-        self, prompt: ir.Prompt, known: Mapping[str, Any], tokens: Mapping[str, tuple[float, float]]
+        self,
+        prompt: ir.Prompt,
+        known: Mapping[str, Any],
+        tokens: Mapping[str, tuple[float, float]],
+        model: Any = None,
     ) -> tuple[float, float]:
         """Unknown."""
         return 0, math.inf

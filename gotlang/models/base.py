@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from gotlang.config import ConfiguredUrl
+from gotlang.models.images import image_tokens
 
 DEFAULT_MAX_TOKENS = 2048
 """Output tokens of a completion if the prompt sets no `max_tokens`; always sent, so that a budget holds."""
@@ -25,9 +26,6 @@ DEFAULT_MAX_TOKENS = 2048
 
 PLACE = "\ufffc"
 """The place of an image or a file in a message's text: Unicode's object replacement character."""
-IMAGE_TOKENS = 50_000
-"""Input tokens of an image at most, where no other rule is known: more than OpenAI's largest (gpt-4o-mini in
-detail, 48,169), Anthropic's (4,784) and Gemini's (2,240) documented ones."""
 FILE_TOKENS = 2_000_000
 """Input tokens of a file other than text at most: the largest context window of today's models."""
 
@@ -52,10 +50,11 @@ class Media(Struct, frozen=True, eq=False, gc=False):
         """What it is, without its path."""
         return self.kind, self.mime, self.digest
 
-    def token_bound(self) -> int:
-        """An upper bound of its input tokens: of text its bytes, of others the largest documented number."""
+    def token_bound(self, model: str) -> int:
+        """An upper bound of its input tokens for a model: of text its bytes, of others the largest documented
+        number."""
         if self.kind == "image":
-            return IMAGE_TOKENS
+            return image_tokens(model)
         if self.mime.startswith("text/") or self.mime == "application/json":
             return Path(self.path).stat().st_size + 16
         return FILE_TOKENS
@@ -524,7 +523,7 @@ def token_bound(request: Request) -> int:
     for m in request.messages:
         bound += len(m.content.encode("utf-8", "surrogatepass")) + 16
         if m.media or m.calls:
-            bound += sum(one.token_bound() for one in m.media) + sum(map(_bytes, m.calls))
+            bound += sum(one.token_bound(request.model) for one in m.media) + sum(map(_bytes, m.calls))
     return bound + sum(map(_bytes, request.tools))
 
 

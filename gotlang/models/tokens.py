@@ -73,4 +73,4 @@ def request_tokens(messages: Iterable[Message]) -> int:
 
 
 def _media_tokens(media: Media) -> int:
-    return _IMAGE_TOKENS if media.kind == "image" else media.token_bound() // _WORD_BYTES
+    return _IMAGE_TOKENS if media.kind == "image" else media.token_bound("") // _WORD_BYTES

@@ -14,7 +14,8 @@ from typing import Any, final
 
 from gotlang.errors import EvaluationError, TemplateError
 from gotlang.ir.program import Prompt
-from gotlang.models.base import DEFAULT_MAX_TOKENS, IMAGE_TOKENS, Model, ModelOptions, Price, Usage
+from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, ModelOptions, Price, Usage
+from gotlang.models.images import IMAGE_TOKENS, image_tokens
 from gotlang.models.registry import model_spec, price_of_model
 from gotlang.models.tokens import estimate_tokens, request_tokens
 from gotlang.operations.ask import PERSON
@@ -80,13 +81,27 @@ class Sizes:
             return None
         return price.input_per_million / 1e6, price.output_per_million / 1e6
 
+    def image(self, name: Any) -> int:
+        """The most tokens of an image, by the model's name as for `price_of`; UNKNOWN for any model."""
+        if name is not None and (not isinstance(name, str) or name == PERSON):
+            return IMAGE_TOKENS
+        if self._models is not None:
+            return image_tokens(self._models(name).name)
+        if not isinstance(self._model, str):
+            return image_tokens(self._model.name)
+        return image_tokens(model_spec(name, self._model, self._options.simulated).partition(":")[2])
+
     def value(self, value: Any) -> int:
         """The tokens of a value as a prompt shows it."""
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return estimate_tokens(text) if self._models is None else _bytes(text)
 
     def request(
-        self, prompt: Prompt, known: Mapping[str, Any], tokens: Mapping[str, tuple[float, float]]
+        self,
+        prompt: Prompt,
+        known: Mapping[str, Any],
+        tokens: Mapping[str, tuple[float, float]],
+        model: Any = None,
     ) -> tuple[float, float]:
         """The fewest and the most tokens of a request: the text around the holes, and what they may hold."""
         types = dict(prompt.parameters)
@@ -102,7 +117,7 @@ class Sizes:
             around = 16 + sum(_bytes(message.content) + 16 for message in messages)
         holes = {name: bounds for name, bounds in tokens.items() if name not in shows}
         low = around + sum(max(0, low - 1) * _shown(prompt, name) for name, (low, _) in holes.items())
-        most = around + sum(_most_of_media(prompt, name) for name in shows)
+        most = around + sum(_most_of_media(prompt, name, self.image(model)) for name in shows)
         most += sum(
             high for name, (_, high) in holes.items() for turn in prompt.turns if turn.history == name
         )
@@ -128,12 +143,11 @@ def _elements(value: Any, most: float | None = None) -> float:
     return math.inf if isinstance(value, str) else most
 
 
-def _most_of_media(prompt: Prompt, name: str) -> float:
-    """The most tokens of the images and files of an input; infinity where their number is not known."""
+def _most_of_media(prompt: Prompt, name: str, image: int) -> float:
+    """The most tokens of the images and files of an input, of which an image has at most `image`; infinity
+    where their number is not known."""
     loops = any(re.search(r"\{%-?\s*for\b", text.text) for text in prompt.texts)
-    return (
-        math.inf if loops or dict(prompt.parameters)[name] != IMAGE else IMAGE_TOKENS * _shown(prompt, name)
-    )
+    return math.inf if loops or dict(prompt.parameters)[name] != IMAGE else image * _shown(prompt, name)
 
 
 def _bytes(text: str) -> int:
