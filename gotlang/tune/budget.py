@@ -72,9 +72,14 @@ class _Only:
         return self._sizes.value(value)
 
     def request(
-        self, prompt: Prompt, known: Mapping[str, Any], tokens: Mapping[str, tuple[float, float]]
+        self,
+        prompt: Prompt,
+        known: Mapping[str, Any],
+        tokens: Mapping[str, tuple[float, float]],
+        model: Any = None,
     ) -> tuple[float, float]:
-        self._tokens = self._sizes.request(prompt, known, tokens)[0] if prompt.name == self._prompt else None
+        own = prompt.name == self._prompt
+        self._tokens = self._sizes.request(prompt, known, tokens, model)[0] if own else None
         return (0, 0) if self._tokens is None else (1, 1)
 
     def price(self, model: str | None) -> tuple[float, float]:
