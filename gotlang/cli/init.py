@@ -17,7 +17,8 @@ from gotlang import trust
 from gotlang.cli.output import say
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError, reporting
-from gotlang.writing import replace_file
+from gotlang.packages import pip_install
+from gotlang.writing import real_path, replace_file
 
 
 @final
@@ -28,6 +29,8 @@ class StarterTemplate:
     shows: str
     data: str
     example: tuple[str, ...]
+    extra: str | None = None
+    """What it needs beside `gotlang`."""
 
 
 TEMPLATES = {
@@ -45,6 +48,7 @@ TEMPLATES = {
         "questions about a folder of pages: retrieved, then answered",
         "questions.csv",
         ("question=Who is the head of the museum of Milltown?",),
+        "retrieval",
     ),
     "sort": StarterTemplate(
         "a graph of thoughts with a local score: sort, merge, repair",
@@ -68,8 +72,8 @@ TOLD = "\n".join(f"  {name:<8}  {template.shows}" for name, template in TEMPLATE
 README = """\
 # {name}
 
-{shows}. The program is `{program}`; `simulator.py` responds to its prompts in place of a model, so that
-everything here runs offline and for nothing. What it prints is simulated, and says so.
+{shows}. {needs}The program is `{program}`; `simulator.py` responds to its prompts in place of a model, so
+that everything here runs offline and for nothing. What it prints is simulated, and says so.
 
 ```sh
 gotc check {program}
@@ -114,7 +118,8 @@ def init_command(name: str | None, template: str, simulator: str | None) -> int:
         say(TOLD)
         return 0
     folder, chosen = Path(name), TEMPLATES[template]
-    made = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    with reporting(f"cannot make {folder}"):
+        made = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     contents = dict(_contents(template))
     contents[PurePosixPath("README.md")] = _readme(folder, template, chosen).encode()
     contents[PurePosixPath(".gitignore")] = b".gotc/\n__pycache__/\n*.tuned.json\n"
@@ -178,8 +183,9 @@ def _contents(template: str) -> Iterator[tuple[PurePosixPath, bytes]]:
 
 def _readme(folder: Path, template: str, chosen: StarterTemplate) -> str:
     return README.format(
-        name=folder.resolve().name,
+        name=real_path(folder).name,
         shows=chosen.shows[0].upper() + chosen.shows[1:],
+        needs=f"It needs `{pip_install(chosen.extra)}`. " if chosen.extra else "",
         program=f"{template}.got",
         data=chosen.data,
         example=_inputs(chosen),

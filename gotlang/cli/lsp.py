@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib.util import find_spec
 
 import click
@@ -22,5 +24,6 @@ def lsp_command(stdio: bool) -> int:
         raise UsageError("the language server needs pygls", help=pip_install("lsp"))
     from gotlang.lsp.server import server
 
-    server().start_io()
+    # It closes its output at the end; the process's own is flushed after that.
+    server().start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
     return 0

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import sys
+from contextlib import suppress
 from functools import partialmethod
 from typing import Any, Final, TextIO, final
 
@@ -57,7 +58,9 @@ def ascii_fallback(error: UnicodeError) -> tuple[str, int]:
 
 
 def complain(text: str) -> None:
-    """A line on stderr."""
+    """A line on stderr, after all that is on stdout: in one log they are in order."""
+    with suppress(OSError, ValueError):  # it is reported by the last flush
+        sys.stdout.flush()
     print(_steady(text, sys.stderr), file=sys.stderr)
 
 

@@ -12,8 +12,9 @@ from gotlang import trust
 from gotlang.cli import options as opt
 from gotlang.cli.output import count, document, harmless, say
 from gotlang.config import project_files
-from gotlang.errors import UsageError
+from gotlang.errors import UsageError, reporting
 from gotlang.files import project, read_source
+from gotlang.writing import real_path
 
 _SHOWN = 8
 """Python files that are named."""
@@ -43,10 +44,11 @@ def trust_command(folder: str, only: str | None, dry_run: bool, list: bool, revo
     if list:
         return _list(json=json)
     path = Path(folder)
-    real = path.resolve()
+    with reporting(f"cannot trust {folder}"):
+        real = real_path(path)
     if revoke:
         return _revoke(real, json=json)
-    if not path.exists():
+    if not os.path.exists(path):
         raise UsageError(f"there is no folder {folder}")
     python = only != "settings"
     names = (

@@ -22,6 +22,7 @@ from typing import Any, Final, final
 from gotlang.errors import UsageError, reporting
 from gotlang.packages import pip_install
 from gotlang.semantics.builtins import words_of
+from gotlang.writing import real_path
 
 Search = Callable[[str, int], list[str]]
 """`search(query, k)`: up to k documents that share a word with the query, the best first."""
@@ -80,7 +81,7 @@ def _folder(path: Path, index: Any) -> Search:
         place = file.relative_to(path)
         if file.suffix.lower() not in TEXTS or any(part.startswith(".") for part in place.parts):
             continue
-        if not file.resolve().is_relative_to(path.resolve()):
+        if not real_path(file).is_relative_to(real_path(path)):
             raise UsageError(f"{file} leads out of the corpus {path}", help="copy the file into the folder")
         try:
             text = file.read_bytes().decode("utf-8-sig").strip()

@@ -25,6 +25,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.typos import DECLARATIONS, STATEMENTS
 from gotlang.templates.filters import FILTERS
 from gotlang.types import DictType, ListType, RecordType, Type, UnionType, as_declared, present
+from gotlang.writing import real_path
 
 Kind = Literal[
     "keyword", "operation", "setting", "field", "variable", "prompt", "score", "scheme", "function", "param",
@@ -354,8 +355,8 @@ def file_inside(document: Document, path: str) -> Path | None:
     """A file in the folder of the program; None for any other."""
     folder = document.files.folder
     try:
-        target = (folder / path).resolve()
-    except (OSError, ValueError):
+        target = real_path(folder / path)
+    except OSError:
         return None
     return target if target.is_relative_to(folder) and target.is_file() else None
 

@@ -12,6 +12,7 @@ from gotlang.errors import UsageError, reporting
 from gotlang.files import not_found
 from gotlang.models.base import Media
 from gotlang.types import FILE, IMAGE, DictType, ListType, OptionalType, PairType, RecordType, Type, UnionType
+from gotlang.writing import real_path
 
 MOST_BYTES: Final = 20_000_000
 """A larger image or file is refused, as most endpoints do."""
@@ -111,7 +112,7 @@ def moved(type_: Type, value: Any, folder: Path) -> Any:
     match type_:
         case _ if type_ in (IMAGE, FILE):
             path = folder / value
-            if not path.resolve().is_relative_to(folder.resolve()):
+            if not real_path(path).is_relative_to(real_path(folder)):
                 help = "move it there, or name it with --input"
                 raise UsageError(f"`{value}` is outside of the data file's folder", help=help)
             media_of(str(type_), str(path))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from gotlang.cache import open_cache
@@ -19,7 +18,7 @@ from gotlang.report.history import RunRecord, state_now
 from gotlang.report.picture import COLORS, Picture
 from gotlang.report.recorded import facts_of, sources_of, title_of_run
 from gotlang.studio.site import Studio
-from gotlang.writing import replace_file
+from gotlang.writing import real_path, replace_file
 
 _TAG: Final = re.compile(r"[\w.:-]{1,40}")
 _MOST_TAGS: Final = 20
@@ -30,7 +29,7 @@ def path_of_cache(studio: Studio, record: RunRecord) -> str | None:
     configured one: the record may be a stranger's."""
     if record.cache is None or record.cache == str(default_cache()):
         return record.cache
-    path = (studio.folder / record.cache).resolve()
+    path = real_path(studio.folder / record.cache)
     return None if "://" in record.cache or not path.is_relative_to(studio.folder) else str(path)
 
 
@@ -69,8 +68,8 @@ def whole(studio: Studio, record: RunRecord, lines: Sequence[dict[str, Any]]) ->
 def within(studio: Studio, record: RunRecord) -> bool:
     """Whether the program of a run is in the folder: a record may be a stranger's, and name any file."""
     try:
-        return Path(record.path).resolve().is_relative_to(studio.folder)
-    except (OSError, ValueError):
+        return real_path(record.path).is_relative_to(studio.folder)
+    except OSError:
         return False
 
 

@@ -25,6 +25,7 @@ from gotlang.studio.guard import Guard
 from gotlang.studio.pages import PAGES
 from gotlang.studio.processes import Processes
 from gotlang.studio.views import refused
+from gotlang.writing import real_path
 
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _MOST_FILES: Final = 500
@@ -57,10 +58,10 @@ class Studio:
         """A file of the folder by its path in it. Raises UsageError for one that is not in it, also through a
         link."""
         try:
-            path = (self.folder / name).resolve()
+            path = real_path(self.folder / name)
             if path.is_relative_to(self.folder) and path.is_file():
                 return path
-        except (OSError, ValueError):  # a NUL, a loop of links
+        except OSError:
             pass
         raise UsageError(f"there is no file `{name}` in {self.folder}")
 

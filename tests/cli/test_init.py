@@ -22,6 +22,7 @@ def test_a_folder_does_all_that_its_readme_says(template: str, tmp_path: Path) -
     program = f"{template}.got"
     assert process("fmt", "--check", program, cwd=folder).returncode == 0
     readme = (folder / "README.md").read_text()
+    assert ("It needs `pip install 'gotlang[retrieval]'`." in readme) == (template == "rag")
     assert "{" not in readme and readme.startswith("# my folder\n")
     (block,) = re.findall(r"^```sh\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
     said = {}
@@ -71,9 +72,12 @@ def test_init_writes_over_nothing(gotc: Gotc, folder: Path) -> None:
         ),
         (("new", "--template", "x"), "there is no template `x`\n  = help: there are classify, extract, "),
         (("vote.got",), "cannot write vote.got/"),
+        (("loop",), "cannot write loop/"),
+        (("x" * 3000,), "cannot make xxxx"),
     ],
 )
 def test_a_wrong_word_is_one_message(gotc: Gotc, folder: Path, words: tuple[str, ...], message: str) -> None:
+    (folder / "loop").symlink_to("loop")
     before = sorted(folder.rglob("*"))
     done = gotc("init", *words)
     assert (done.code, done.out) == (2, "")

@@ -246,3 +246,17 @@ def test_no_arguments_show_the_help(gotc: Gotc) -> None:
     assert (done.code, done.out) == (2, "")
     assert "Commands:" in done.err
     assert exit_code(["run", "--help"]) == 0
+
+
+def test_what_goes_to_one_log_is_in_order(tmp_path: Path) -> None:
+    (tmp_path / "wrong.got").write_text("scheme s() -> int:\n    Pool() tires\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "gotlang", "check", "wrong.got"],
+        cwd=tmp_path,
+        env=environment(PYTHONUNBUFFERED=""),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.stdout.startswith("error[GOT0103]"), done.stdout
+    assert done.stdout.endswith("1 file: 1 error\n"), done.stdout

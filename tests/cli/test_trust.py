@@ -393,6 +393,14 @@ def test_trust_of_a_setting_ends_with_its_value(folder: Folder) -> None:
     assert folder.gotc(*command).returncode == 2
 
 
+@pytest.mark.parametrize("name", ["loop", "x" * 3000])
+def test_what_no_folder_can_be_is_one_message(folder: Folder, name: str) -> None:
+    (folder.path / "loop").symlink_to("loop")
+    done = folder.gotc("trust", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: there is no folder")
+
+
 def test_isolated_commands_ignore_even_what_does_not_parse(folder: Folder) -> None:
     folder.configure("model = = 3")
     (folder.path / "vote.got").write_text(SIMULATED)
