@@ -124,7 +124,7 @@ class GraphChanges:
     def __call__(self, x: Expander, step: ir.Call, frame: Frame, pool: Handle) -> Handle:
         operation = Operation(step, "change", frame, (step.result, "change"), frame.origin)
         join = Operation(step, "join", frame, step.result, frame.origin)
-        operation.work = partial(self._change, x, step, join)
+        x.graph.work[operation] = partial(self._change, x, step, join)
         x.graph.add(operation, x.waits(step, frame, True))
         return handle_of(x.graph.add(join, (operation,), held=1), step.single)
 

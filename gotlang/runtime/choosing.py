@@ -40,7 +40,7 @@ def first(x: Expander, step: ir.First, frame: Frame, pool: Handle) -> Handle:
         return handle_of(join, step.single)
     lines.names = sorted(used_names(step) - bound_inside(step))
     start = Operation(step, RACE, frame, (step.result, "start"), frame.origin)
-    start.work = lines.start
+    x.graph.work[start] = lines.start
     x.graph.connect((x.graph.add(start, behind(lines.names, frame)),), join)
     return handle_of(join, step.single)
 
@@ -72,7 +72,7 @@ class _Lines:
             judge = inner.trial = Operation(step, "rescue", self.frame, (step.result, "until", at), origin)
             inner.live += 1  # the judge uses its names
             handle = self._line(step.regions[at], inner)
-            judge.work = self._judging(at, inner, handle)
+            x.graph.work[judge] = self._judging(at, inner, handle)
             until = self._until(at)
             waits = behind(x.uses(until).names, inner) if until is not None else []
             self.judges[at] = x.graph.add(judge, (handle.operation, *waits))
@@ -147,9 +147,9 @@ class _Lines:
         left = self.judges[at].inputs[0]
         if left.output is SKIPPED:
             return x.context.lost(self.join, OperationFailed("each of its lines was skipped"))
-        if self.note is not None and left.state == DONE:
+        if (note := self.note) is not None and left.state == DONE:
             end = Operation(self.step, RACE, self.frame, (self.step.result, "end"), self.frame.origin)
-            end.work = lambda running: x.context.sampler.note(self.note, str(at))
+            graph.work[end] = lambda running: x.context.sampler.note(note, str(at))
             graph.connect((graph.add(end, (left,)),), self.join)
         x.fill(self.join, [left])
         if not self.simulated:

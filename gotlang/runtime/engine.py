@@ -308,9 +308,7 @@ class Engine:
 async def _work(step: Step, thoughts: Thoughts, running: Any) -> Thoughts:
     """Run Python that changes the graph, whose thoughts are those of the join behind it, one turn of a model
     with tools, or the start or the end of a race."""
-    work, running.operation.work = running.operation.work, None
-    assert work is not None
-    return await work(running) or NOTHING
+    return await running.context.graph.work.pop(running.operation)(running) or NOTHING
 
 
 _WORKS: dict[str, Run] = {"change": Tool(_work), "turn": Asks(_work), "race": Tool(_work)}

@@ -159,8 +159,7 @@ class Expander:
 
         def work(operation: Operation) -> None:
             self.fill(join, build(operation.frame, operation))
-            waiting, join.on_parts = join.on_parts, None
-            for tell in waiting or ():
+            for tell in self.graph.on_parts.pop(join, ()):
                 tell()
 
         return self.graph.add(join, (self.grow(step, frame, waits, work),), held=1)
@@ -175,7 +174,7 @@ class Expander:
     ) -> Operation:
         """Add an operation that does `work`, which adds more, when it runs."""
         operation = Operation(step, "grow", frame, (step.result, name), frame.origin)
-        operation.work = work
+        self.graph.work[operation] = work
         return self.graph.add(operation, waits)
 
     def fill(self, join: Operation, parts: list[Operation]) -> None:
@@ -357,7 +356,7 @@ def _merge_parts(x: Expander, step: ir.Reduce, frame: Frame, source: Operation) 
     if source.parts is not None:
         build()
     elif source.state != FAILED:
-        source.on_parts = [*(source.on_parts or ()), build]
+        x.graph.on_parts.setdefault(source, []).append(build)
     return join
 
 
@@ -548,7 +547,7 @@ def try_(x: Expander, step: ir.Try, frame: Frame, pool: Handle) -> Handle:
         other = operation.frame.inside((step.result, "else"), {}, operation, rest)
         return x.attempt(join, lambda: x.fill(join, [x.region(step.otherwise, other).operation]))
 
-    rescue.work = work
+    graph.work[rescue] = work
     graph.connect((graph.add(rescue, (tried,)),), join)
     return handle_of(join, step.single)
 

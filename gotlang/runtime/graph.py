@@ -50,9 +50,9 @@ class Operation(Struct, eq=False):
 
     `inputs` are the operations it waits for, `origin` is the operation that added it (None for those there
     from the start). Its pool is the thoughts of `parts`; if that is None, those of its first input. The parts
-    of a join are known before they have run, so that a merge may start as soon as two neighbours are done;
-    `on_parts` is called once they are known. `work` grows or changes the graph. `hops` counts the model calls
-    on the critical path that ends here, `seconds` is their latency without any cache.
+    of a join are known before they have run, so that a merge may start as soon as two neighbours are done.
+    `hops` counts the model calls on the critical path that ends here, `seconds` is their latency without any
+    cache. A run keeps all of its operations: what only some have, and not for long, is in the `Graph`.
     """
 
     step: Step | None
@@ -66,8 +66,6 @@ class Operation(Struct, eq=False):
     state: int = WAITING
     _output: Thought | Thoughts = NOTHING
     parts: Sequence[Operation] | None = None
-    on_parts: list[Callable[[], None]] | None = None
-    work: Callable[[Any], Any] | None = None
     sequence: int = 0
     hops: int = 0
     seconds: float = 0.0
@@ -309,6 +307,10 @@ class Graph:
         self.additions: dict[Operation, dict[Operation, list[Operation]]] = {}
         """Which operations connected a source to a target, by target and source; only connections that
         Python added are here."""
+        self.work: dict[Operation, Callable[[Any], Any]] = {}
+        """What operations do that grow or change the graph, until they run."""
+        self.on_parts: dict[Operation, list[Callable[[], None]]] = {}
+        """What is called once the parts of a join are known."""
         self._gathered: dict[Operation, _Gathered] = {}
 
     def add(self, operation: Operation, inputs: Iterable[Operation], *, held: int = 0) -> Operation:

@@ -36,8 +36,7 @@ def collect(context: Context, operation: Operation, thoughts: Thoughts) -> Thoug
 
 def grow(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
     """Add operations to the graph, or none if that fails; the thoughts that it looked at, for pictures."""
-    work, operation.work = operation.work, None
-    assert work is not None
+    work = context.graph.work.pop(operation)
     with context.graph.all_or_nothing():
         return work(operation) or NOTHING
 

@@ -188,7 +188,7 @@ class _Searching:
         self.number += 1
         end = Operation(step, "wave", self.frame, (step.result, "wave", self.number), grow)
         expanded: list[tuple[_State, list[_Value]]] = [(state, []) for state in states]
-        end.work = lambda operation: self._end(operation, expanded)
+        x.graph.work[end] = lambda operation: self._end(operation, expanded)
         parts = [self._expand(state, found, end, grow) for state, found in expanded]
         x.graph.add(end, parts)
         x.graph.move(grow, self.join, end)
@@ -220,7 +220,7 @@ class _Searching:
             x.graph.connect([each for value in found for each in (value.reached, value.worth)], end)
             return left.output
 
-        values.work = work
+        x.graph.work[values] = work
         return x.graph.add(values, (left,))
 
     def _value(self, state: _State, grow: Operation) -> _Value:

@@ -123,7 +123,7 @@ class _Talk:
         x = self.x
         inner = self.frame.inside(("turn", self.turn), {}, grow)
         turn = Operation(self.step, "turn", inner, "turn", grow)
-        turn.work = self._ask
+        x.graph.work[turn] = self._ask
         x.graph.add(turn, after)
         looks = x.grow(self.step, inner, (turn,), self._look, "calls")
         if grow is not None and grow in self.join.inputs:
@@ -252,7 +252,7 @@ class _Talk:
             made = ir.Invoke(*base, span=self.step.span, line=Line(call.name))
         end = Operation(made, "rescue", self.frame, ("result", self.turn, at), grow)
         inner.trial = end
-        end.work = partial(self._note, at, inner)
+        x.graph.work[end] = partial(self._note, at, inner)
         return x.graph.add(end, (x.step(made, inner).operation,))
 
     def _note(self, at: int, inner: Frame, end: Operation) -> None:

@@ -156,6 +156,12 @@ class Ledger:
         persistent: frozenset[int],
     ) -> None:
         """Add a round that was `asked` for as its first fields say."""
+        if len(samples) == 1:  # as most have
+            (one,) = samples
+            usage, written, number = self._known(one.usage), one.completion.output_tokens, numbers[0]
+            stored = number if persistent else ()
+            self.rounds.append(Round(*asked, batch, price, number, one.latency_s, usage, written, stored))
+            return
         self.rounds.append(
             Round(
                 *asked,
