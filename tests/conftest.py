@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,9 @@ from gotlang.models.local import weights_folder
 from gotlang.syntax.grammar import TABLES, from_tables, grammar_text, reader_from_tables
 
 BUILD_TABLES = Path(__file__).parents[1] / "grammars" / "build_tables.py"
+MEMORY = Path("/dev/shm")
+"""Where temporary folders are, if there is room: on a disk, tests of caches and studies wait for it half of
+their time. TMPDIR names another place."""
 
 # Laws are not timed: a busy machine is no mistake. Each run tries the same cases, so that one that fails
 # tells of a change; how often laws have been tried with new ones stands in benchmarks/README.md.
@@ -44,6 +48,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Trust everything, in a configuration folder of the tests' own (tests of trust have others). Build the
     parser's tables where the grammar has changed: each process would need 0.2 s without them."""
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 * 2**30:
+        os.environ.setdefault("TMPDIR", str(MEMORY))
+        tempfile.tempdir = None
     folder, weights = tempfile.TemporaryDirectory(prefix="gotc-tests-"), weights_folder()
     config.add_cleanup(folder.cleanup)
     os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_CACHE_HOME"] = folder.name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
@@ -282,6 +283,15 @@ def test_ten_thousand_operations_are_drawn_opened_and_searched(
     assert window.errors() == []
 
 
+def usually(measured: Callable[[], float]) -> float:
+    """The median of three, on a quiet machine; the larger of two, where they are near each other."""
+    found = [took / slower for took, slower in (paced(measured) for _ in range(2))]
+    if max(found) > 1.5 * min(found):
+        took, slower = paced(measured)
+        found.append(took / slower)
+    return sorted(found)[1]
+
+
 @pytest.mark.parametrize("served", [False, True])
 def test_ten_thousand_operations_are_painted_within_a_second_and_a_half_and_move_smoothly(
     window: Browser, wide: Path, served: bool
@@ -307,9 +317,9 @@ def test_ten_thousand_operations_are_painted_within_a_second_and_a_half_and_move
             window.run(PANNED)
             return (window.processor_s() - before) / 20
 
-        assert median(took / slower for took, slower in (paced(drawn_s) for _ in range(3))) < 2.5
+        assert usually(drawn_s) < 2.5
         assert median(paints) < 1.5
-        assert median(took / slower for took, slower in (paced(frame_s) for _ in range(3))) < 0.05
+        assert usually(frame_s) < 0.05
         assert window.errors() == []
         window.open("about:blank")
     window.errors()  # what was still asked of the studio as it ended

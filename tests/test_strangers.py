@@ -257,7 +257,7 @@ def test_a_file_without_end_is_not_read(tmp_path: Path, imported: bool) -> None:
     assert "larger than a program may be" in words
 
 
-def test_ten_thousand_lines_check_in_linear_time() -> None:
+def test_thousands_of_lines_check_in_linear_time() -> None:
     def program(lines: int) -> str:
         block = (
             "    part = Generate(k=3) sort(numbers)\n    best = foreach x in part:\n"
@@ -279,8 +279,8 @@ def test_ten_thousand_lines_check_in_linear_time() -> None:
             out.append(line.replace("@", f"part{n}").replace("best", f"best{n}"))
         return 'prompt sort(numbers: list[int]) -> list[int]:\n    "{{ numbers }}"\n' + "\n".join(out) + "\n"
 
-    small, large = program(1_000), program(10_000)
-    assert large.count("\n") >= 10_000
+    small, large = program(400), program(4_000)
+    assert large.count("\n") >= 4_000
     assert [d for d in check(small).diagnostics if d.severity == "error"] == []
     # Ten times the lines; a hundred times the time if it were quadratic.
     found = within(40 * cost(lambda: check(small)), lambda: check(large))

@@ -1,9 +1,9 @@
 """Studies on a real endpoint that is away for a while, by four workers, killed, on a database that restarts:
 the result is that of a study which nobody disturbed, and nothing is paid twice.
 
-An outage of minutes is one of seconds here, for processes that wait a fortieth of the time. The whole:
+An outage is forty times as short here, for processes that wait a fortieth of the time. The whole:
 
-    OUTAGE=200 python -m pytest tests/test_study_endpoint.py -k minutes
+    OUTAGE=200 python -m pytest tests/test_study_endpoint.py tests/cli/test_outage.py
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from support import postgres
 from support.caches import no_postgres, postgres_schema
 from support.gotc import document, environment, gotc, start
 from support.openai_server import Body, OpenAIServer, Seen, status
+from support.waiting import SCALE, SOONER, sooner
 
 GUESS = """
 param effort = 1       in 1..6
@@ -53,21 +54,6 @@ study near:
 AT_ONCE = 8
 OUTAGE_S = float(os.environ.get("OUTAGE", "0"))
 """Seconds of a real outage; 0: of one on another scale."""
-SCALE = 40
-FASTER = f"""
-import runpy
-from gotlang.cli import progress
-from gotlang.models import failures, limits
-from gotlang.tune import points
-progress.OUTAGE_S /= {SCALE}
-progress.REMIND_S /= {SCALE}
-failures.FIRST_WAIT_S /= {SCALE}
-failures.MAX_BACK_OFF_S /= {SCALE}
-limits.GIVEN_UP_S /= {SCALE}
-points.PAUSE_S /= {SCALE}
-runpy.run_module("gotlang", run_name="__main__", alter_sys=True)
-"""
-"""`gotc` that waits less where an endpoint is away."""
 
 
 def answer(body: Body, index: int) -> str:
@@ -77,12 +63,17 @@ def answer(body: Body, index: int) -> str:
     return str(int(target) + away + int(target) * int(effort) % 5)
 
 
+def written(folder: Path) -> Path:
+    """The study, in a folder."""
+    (folder / "guess.got").write_text(GUESS)
+    (folder / "numbers.csv").write_text("target\n" + "".join(f"{37 * n + 11}\n" for n in range(40)))
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with the study."""
-    (tmp_path / "guess.got").write_text(GUESS)
-    (tmp_path / "numbers.csv").write_text("target\n" + "".join(f"{37 * n + 11}\n" for n in range(40)))
-    return tmp_path
+    return written(tmp_path)
 
 
 def command(server: OpenAIServer, *more: str) -> tuple[str, ...]:
@@ -99,14 +90,13 @@ def told(document: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "verdict": held["verdict"], "compared": compared}
 
 
-def undisturbed(folder: Path) -> dict[str, Any]:
-    """The study by one process on an endpoint that is well, with a cache of its own."""
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one process finds on an endpoint that is well."""
+    folder = written(tmp_path_factory.mktemp("alone"))
     with OpenAIServer(answer) as server:
-        found = document(gotc(*command(server, "--cache", "alone.sqlite"), cwd=folder))
+        found = document(gotc(*command(server), cwd=folder))
     assert set(charges(server).values()) == {1}
-    for left in (folder / ".gotc").rglob("*"):
-        if left.is_file():
-            left.unlink()
     return found
 
 
@@ -116,29 +106,29 @@ def charges(server: OpenAIServer) -> Counter[str]:
     return Counter(json.dumps(one.body, sort_keys=True) for one in seen)
 
 
-def test_an_endpoint_that_is_away_for_a_while_costs_nothing_and_spoils_nothing(folder: Path) -> None:
-    alone = undisturbed(folder)
+def test_an_endpoint_that_is_away_for_a_while_costs_nothing_and_spoils_nothing(
+    folder: Path, alone: dict[str, Any]
+) -> None:
     away: list[float] = []
 
     def fault(seen: Seen) -> Any:
         if seen.number < 40:
             return None
         away.append(time.monotonic())
-        return status(503) if away[-1] - away[0] < 6 else None
+        return status(503) if away[-1] - away[0] < (6 if OUTAGE_S else 1) else None
 
     with OpenAIServer(answer, faults=fault) as server:
-        found = document(gotc(*command(server), cwd=folder))
+        worker = start(*command(server), cwd=folder) if OUTAGE_S else sooner(*command(server), cwd=folder)
+        found = json.loads(worker.communicate(timeout=120)[0])
     assert server.statuses[503] > 0
     assert told(found) == told(alone)
     assert set(charges(server).values()) == {1}
     assert found["spent"]["calls"] == sum(charges(server).values())
 
 
-def test_a_study_outlasts_minutes_without_the_model_and_says_so(folder: Path) -> None:
+def test_a_study_outlasts_minutes_without_the_model_and_says_so(folder: Path, alone: dict[str, Any]) -> None:
     """By two workers, of which one is killed in the midst of it and started again."""
-    alone = undisturbed(folder)
     lasts, away = OUTAGE_S or 240 / SCALE, list[float]()
-    how = ["-m", "gotlang"] if OUTAGE_S else ["-c", FASTER]
 
     def fault(seen: Seen) -> Any:
         if seen.number < 40:
@@ -147,8 +137,8 @@ def test_a_study_outlasts_minutes_without_the_model_and_says_so(folder: Path) ->
         return status(503) if away[-1] - away[0] < lasts else None
 
     def work() -> subprocess.Popen[str]:
-        words = [sys.executable, *how, *command(server)]
         err = (folder / "told.txt").open("a")
+        words = [sys.executable, *(["-m", "gotlang"] if OUTAGE_S else ["-c", SOONER]), *command(server)]
         return subprocess.Popen(
             words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=err, text=True
         )
@@ -172,8 +162,7 @@ def test_a_study_outlasts_minutes_without_the_model_and_says_so(folder: Path) ->
     assert "the model responds again" in lines
 
 
-def test_four_workers_find_what_one_finds(folder: Path) -> None:
-    alone = undisturbed(folder)
+def test_four_workers_find_what_one_finds(folder: Path, alone: dict[str, Any]) -> None:
     with OpenAIServer(answer, latency_s=0.02) as server:
         workers = [start(*command(server, "--out", f"{n}.json"), cwd=folder) for n in range(4)]
         ended = [worker.communicate(timeout=180) for worker in workers]
@@ -184,8 +173,7 @@ def test_four_workers_find_what_one_finds(folder: Path) -> None:
     assert json.loads(ended[0][0])["spent"]["calls"] <= sum(charges(server).values())
 
 
-def test_killed_three_times_it_ends_as_if_nobody_had(folder: Path) -> None:
-    alone = undisturbed(folder)
+def test_killed_three_times_it_ends_as_if_nobody_had(folder: Path, alone: dict[str, Any]) -> None:
     kills = iter((30, 70, 110))
     with OpenAIServer(answer, latency_s=0.01) as server:
         for moment in kills:
@@ -200,8 +188,9 @@ def test_killed_three_times_it_ends_as_if_nobody_had(folder: Path) -> None:
     assert found["spent"]["calls"] <= sum(charges(server).values())
 
 
-def test_of_a_study_that_was_killed_a_point_is_picked_and_said_to_be_unfinished(folder: Path) -> None:
-    alone = undisturbed(folder)
+def test_of_a_study_that_was_killed_a_point_is_picked_and_said_to_be_unfinished(
+    folder: Path, alone: dict[str, Any]
+) -> None:
     with OpenAIServer(answer, latency_s=0.01) as server:
         early = gotc(*command(server, "--pick", "best"), cwd=folder)
         assert "run it first" in document(early, 2)["error"]["help"]
@@ -229,8 +218,9 @@ def test_of_a_study_that_was_killed_a_point_is_picked_and_said_to_be_unfinished(
 
 
 @pytest.mark.skipif(bool(no_postgres or postgres.GIVEN), reason=no_postgres or "the server is not ours")
-def test_a_database_that_restarts_under_four_workers_loses_and_repeats_nothing(folder: Path) -> None:
-    alone = undisturbed(folder)
+def test_a_database_that_restarts_under_four_workers_loses_and_repeats_nothing(
+    folder: Path, alone: dict[str, Any]
+) -> None:
     with OpenAIServer(answer, latency_s=0.02) as server, postgres_schema() as address:
         line = command(server, "--cache", address, "--storage", address)
         workers = [start(*line, "--out", f"{n}.json", cwd=folder) for n in range(4)]
