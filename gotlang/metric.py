@@ -16,8 +16,9 @@ Without any of them the score of a result is unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, final
+
+from msgspec import Struct
 
 from gotlang.diagnostics import nearest
 from gotlang.errors import EvaluationError, UsageError
@@ -39,8 +40,7 @@ _JUDGES = (ir.KeepBestN, ir.KeepValid, ir.Select, ir.Vote, ir.Validate, ir.Groun
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ScoreKind:
+class ScoreKind(Struct, frozen=True):
     """What a score or another metric is: its name in the program, whether lower is better, its arguments `of`
     as the program writes them, the `best` possible value and the `worst` one, which a run without a result
     has (None: unknown). The mean of a `share`, which is 1 or 0, is a share of the rows."""
@@ -54,8 +54,7 @@ class ScoreKind:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """The score of one result; `reason` says why there is none."""
 
     value: float | None = None
@@ -63,8 +62,7 @@ class Score:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """How results are scored: by `step` on the result and the inputs, or by the `own` score that the scheme
     gave them. Neither: the program does not say how, and `help` says what to write."""
 

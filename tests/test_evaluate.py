@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from gotlang.api import Options, Program, Session, compile, run_to_end
 from gotlang.data.selection import Selection
@@ -194,7 +195,7 @@ def scored(*scores: float) -> Evaluation:
 
 def test_no_bound_lies_where_no_mean_can_be() -> None:
     scores = [0.0, 0.0, 0.0, 2.0, 0.0, 1.0]
-    for kind, low in ((KIND, None), (dataclasses.replace(KIND, best=0.0), 0.0)):
+    for kind, low in ((KIND, None), (structs.replace(KIND, best=0.0), 0.0)):
         found = dataclasses.replace(scored(*scores), kind=kind).interval("score")
         assert found is not None
         assert found.low < 0 if low is None else found.low == low

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from msgspec import Struct
@@ -35,8 +34,7 @@ class StoredSample(Struct, frozen=True, gc=False):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A request in a cache, as `gotc cache list` shows it.
 
     `samples` counts its samples, `bytes` is their size and the request's as JSON, `created` the Unix time of

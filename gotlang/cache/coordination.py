@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import ceil
@@ -206,8 +205,7 @@ NO_AMOUNT = Amount()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class StoredBudget:
+class StoredBudget(Struct, frozen=True):
     """A budget as it is stored. `charged` is known to have been billed, `uncertain` may have been, `reserved`
     is the most that requests under way can cost. None means no limit."""
 

@@ -73,7 +73,7 @@ def stats(cache: str, json: bool) -> int:
 @opt.json_option
 def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
     """Every request with its key, in the order of first storing."""
-    from dataclasses import asdict
+    from msgspec.structs import asdict
 
     with _opened(cache) as opened:
         chosen = [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import click
+from msgspec import to_builtins
 
 from gotlang.cli import options as opt
 from gotlang.cli.output import Style, complain, count, cut, document, say, to_json, value_text
@@ -62,7 +62,7 @@ def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
     try:
         if json:
             content = [{**line, "asked": asked_of(line, cache)} for line in lines]
-            document({**asdict(record), "state": state_now(record), "operations": content})
+            document({**to_builtins(record), "state": state_now(record), "operations": content})
             return 0
         if operation is None:
             _header(record)
@@ -218,7 +218,7 @@ def _results(history: History, record: RunRecord, *, row: int | None, all: bool,
         if not lines:
             raise UsageError(f"{record.run} has no {number} {row}", help=f"`gotc show {record.run}`")
     if json:
-        document({**asdict(record), "state": state_now(record), name: lines})
+        document({**to_builtins(record), "state": state_now(record), name: lines})
         return 0
     if row is None:
         _header(record)

@@ -152,7 +152,9 @@ class Worker:
         ROLE.set(chosen.role)
         counts = _Counts()
         notes = chosen.notes() if chosen.notes is not None else None
-        watched = replace(runner, observe=guarded((counts, notes.note if notes is not None else None), {}))
+        watched = structs.replace(
+            runner, observe=guarded((counts, notes.note if notes is not None else None), {})
+        )
         run, error = None, None
         try:
             run = await run_one(

@@ -461,7 +461,7 @@ async def run_each(
         run = engine.job(runner, scheme, metric, measures, count_missing=count_missing, notes=notes)
     else:
         if notes is not None:
-            runner = dataclasses.replace(runner, observe=guarded([runner.observe, notes.note], {}))
+            runner = structs.replace(runner, observe=guarded([runner.observe, notes.note], {}))
 
         def run(row: Row, repeat: int) -> Awaitable[RowRun]:
             return run_one(runner, scheme, row, repeat, metric, measures, count_missing=count_missing)
@@ -493,7 +493,7 @@ def _with_scheme(runner: Runner, scheme: Scheme) -> Runner:
     if any(known.name == scheme.name for known in runner.program.schemes):
         return runner
     program = structs.replace(runner.program, schemes=(*runner.program.schemes, scheme))
-    return dataclasses.replace(runner, program=program)
+    return structs.replace(runner, program=program)
 
 
 async def run_one(
@@ -509,9 +509,9 @@ async def run_one(
     """One run of a row. Raises UsageError for inputs that no run accepts."""
     counter = _MissingCounter(runner.observe)
     if repeat or count_missing:
-        settings = dataclasses.replace(runner.settings, seed=runner.settings.seed + repeat)
+        settings = structs.replace(runner.settings, seed=runner.settings.seed + repeat)
         observe = counter if count_missing else runner.observe
-        runner = dataclasses.replace(runner, settings=settings, observe=observe)
+        runner = structs.replace(runner, settings=settings, observe=observe)
     found: dict[str, Any]
     try:
         outcome = await runner.run(scheme, row.inputs, row.truth, has_truth=row.truth is not None)

@@ -16,12 +16,12 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, final
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from gotlang.errors import UsageError, reporting
 from gotlang.models.prices import Spent
@@ -119,8 +119,7 @@ class _OperationLine(Struct, frozen=True):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(Struct, frozen=True):
     """One run of a scheme, or an evaluation, comparison or study, by its `kind`.
 
     `path` is the program's file and `sha256` the digest of its text; `settings` are the options of the

@@ -17,7 +17,7 @@ from heapq import merge
 from itertools import groupby
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from gotlang.errors import UsageError
 from gotlang.evaluate.comparison import ComparedScheme, Comparison, assemble
@@ -105,8 +105,8 @@ def _settings(entry: ComparedScheme) -> dict[str, Any]:
         **own,
         "name": entry.name,
         "repeats": entry.repeats,
-        "kind": asdict(found.kind),
-        "kinds": {name: asdict(kind) for name, kind in found.kinds.items()},
+        "kind": structs.asdict(found.kind),
+        "kinds": {name: structs.asdict(kind) for name, kind in found.kinds.items()},
         "endpoints": [asdict(one) for one in found.endpoints],
     }
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, final
+
+from msgspec import Struct, field
 
 from gotlang.errors import GotError, OperationFailed
 from gotlang.ir.effects import Effects
@@ -27,8 +29,7 @@ MOST_CALLS = 32
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class RunSettings:
+class RunSettings(Struct, frozen=True):
     """How to run. `concurrency` None means no limit, `wave` is the size of the first wave of an early-stopped
     sampling (None: the one that is likely cheapest), `in_rounds` whether sampling that may end early
     takes the time for it, `timeout_s` how many seconds a Python function may take (None: no limit). `edits`
@@ -45,8 +46,7 @@ class RunSettings:
 
 
 @final
-@dataclass(slots=True)
-class Context:
+class Context(Struct, dict=True):
     """The parts of one run. `truth` is the known answer (`has_truth` says whether there is one)."""
 
     program: Program
@@ -84,15 +84,15 @@ class Context:
     """The examples of a prompt as its message shows them, by the prompt's id."""
     media: Mapping[tuple[str, str], Media] = field(default_factory=dict)
     """The images and files of the inputs, by kind and path."""
-    declared: Effects = field(init=False)
-    """What operations may ask about the program."""
     give_up: Callable[[], None] = field(default=lambda: None)
     """Cancels what nothing needs any more."""
     calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def declared(self) -> Effects:
+        """What operations may ask about the program."""
         changing = frozenset(name for name, function in self.functions.items() if changes_graph(function))
-        self.declared = Effects(self.program, changing)
+        return Effects(self.program, changing)
 
     def emit(self, event: Event) -> None:
         """Tell the observer, if there is one."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, final
+
+from msgspec import Struct, field
 
 from gotlang.cache.base import Cache
 from gotlang.cache.coordination import Coordination
@@ -35,8 +36,7 @@ from gotlang.types import OptionalType, accepts, fits, of_value
 
 
 @final
-@dataclass(slots=True)
-class Runner:
+class Runner(Struct):
     """All that a run needs but its inputs. Runs that share one (rows of a dataset) have separate process
     caches, and their limits, budget and persistent cache in common.
 

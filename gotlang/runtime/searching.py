@@ -9,8 +9,9 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple, final
+
+from msgspec import Struct, field
 
 from gotlang.errors import EvaluationError, OperationFailed
 from gotlang.ir import program as ir
@@ -25,8 +26,7 @@ from gotlang.thought import Thought, Thoughts, raise_beyond
 
 
 @final
-@dataclass(eq=False)
-class _State:
+class _State(Struct, eq=False):
     """A state of the tree. `place` tells which child it is, of which child, from the root; `marks` tell its
     samples from others; `made` is the operation that gives its thought, and `reached` the thought that its
     value is of. `visits`, `total` and `most` are of its own value and those below it; `leaves` counts the
@@ -70,8 +70,7 @@ class _Value(NamedTuple):
 
 
 @final
-@dataclass(eq=False)
-class _Tree:
+class _Tree(Struct, eq=False):
     """The states of one search, and the rules by which the next ones are chosen."""
 
     root: _State

@@ -9,11 +9,11 @@ import secrets
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, final
 
-import msgspec
+from msgspec import Struct, structs
 
 from gotlang.errors import BudgetExceeded, CacheLost, EvaluationError, ModelError, RunError, UsageError
 from gotlang.evaluate.evaluation import DEFAULT_PARALLEL, Engine, RowRun, run_each
@@ -59,7 +59,7 @@ PATIENCE_S = 3600.0
 
 
 @final
-class Measured(msgspec.Struct, frozen=True, array_like=True):
+class Measured(Struct, frozen=True, array_like=True):
     """One run of one row. `objectives` are None if it ended without a result, `quantities` are those of the
     constraints. `usd` is None if a price is unknown; a run without a result has a cost too. `answer` is the
     beginning of the result of a test row."""
@@ -187,10 +187,7 @@ class PointRunner:
         measured = [self.measured(run) for run in runs]
         if not answers:
             return measured
-        return [
-            msgspec.structs.replace(m, answer=_shown(run.value))
-            for m, run in zip(measured, runs, strict=True)
-        ]
+        return [structs.replace(m, answer=_shown(run.value)) for m, run in zip(measured, runs, strict=True)]
 
     async def _answered_runs(
         self, runner: Runner, rows: Sequence[Row], noted: Noted | None = None
@@ -226,7 +223,7 @@ class PointRunner:
         """Run rows with given texts and the untuned params; `observe` is told of events too."""
         runner = self._runner(texts, {}, {})
         told = guarded([runner.observe, observe], {})
-        return await self._answered_runs(replace(runner, observe=told), rows)
+        return await self._answered_runs(structs.replace(runner, observe=told), rows)
 
     async def _run(self, runner: Runner, rows: Sequence[Row], noted: Noted | None = None) -> list[RowRun]:
         scheme = runner.program.scheme(runner.program.main or self.plan.scheme)
@@ -320,7 +317,7 @@ class PointRunner:
             if isinstance(number := point.get(TEXTS + name), int):
                 prompt, _, part = name.rpartition(".")
                 before = found.get(prompt, Texts())
-                found[prompt] = msgspec.structs.replace(before, **{part: getattr(choices[number], part)})
+                found[prompt] = structs.replace(before, **{part: getattr(choices[number], part)})
         return found
 
     def _runner(
@@ -328,16 +325,16 @@ class PointRunner:
     ) -> Runner:
         asked = asked_with((prompt.name for prompt in self.session.ir.prompts), settings)
         version = settings.get(STRUCTURE, self.plan.scheme)
-        program = msgspec.structs.replace(
+        program = structs.replace(
             self._program(texts, asked, version), main=settings.get(SCHEME, self.plan.scheme)
         )
         base = self.session.runner
         chosen = {name: settings[name] for name in ("concurrency", "schedule") if name in settings}
-        return replace(
+        return structs.replace(
             base,
             program=program,
             params=check_params(program, params),
-            settings=replace(base.settings, **chosen),
+            settings=structs.replace(base.settings, **chosen),
             limits=base.limits.with_total(chosen["concurrency"]) if "concurrency" in chosen else base.limits,
         )
 
@@ -377,9 +374,9 @@ def with_prompts(program: ir.Program, texts: Mapping[str, Texts], settings: Prom
         if found.examples is not None:
             shots = found.examples
             changes["examples"] = tuple(build_example((*x.inputs.items(),), x.output, prompt) for x in shots)
-        return msgspec.structs.replace(prompt, **changes)
+        return structs.replace(prompt, **changes)
 
-    return msgspec.structs.replace(program, prompts=tuple(map(changed, program.prompts)))
+    return structs.replace(program, prompts=tuple(map(changed, program.prompts)))
 
 
 def constant(value: Any) -> e.Expression:
@@ -390,7 +387,8 @@ def constant(value: Any) -> e.Expression:
 
 
 def _seeded(runner: Runner, seed: int) -> Runner:
-    return replace(runner, settings=replace(runner.settings, seed=seed))
+    settings = structs.replace(runner.settings, seed=seed)
+    return structs.replace(runner, settings=settings)
 
 
 def _uses(names: frozenset[str], node: e.Expression) -> bool:

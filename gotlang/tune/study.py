@@ -19,6 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
 
+from msgspec import structs
+
 from gotlang import data
 from gotlang.cache.coordination import Coordination
 from gotlang.cache.memory import MemoryCache
@@ -212,7 +214,7 @@ class _Study:
         if (shared := session.coordination if keep else None) is None:
             self.own = shared = Coordination(SqliteCoordination(folder / "budgets.sqlite"))
         self.budget = StudyBudget(shared, f"study {self.name}", plan.budget)
-        session.runner = replace(session.runner, budget=self.budget)
+        session.runner = structs.replace(session.runner, budget=self.budget)
         self.observe: Callable[[StudyProgress], None] = lambda progress: observe(progress, self.budget)
         self.partial: str | None = None
         self.rejected = 0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cli.conftest import Gotc
+from msgspec.structs import replace
 
 from gotlang.errors import UsageError
 from gotlang.models.prices import Spent

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, final
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gotlang.cache.base import StoredSample
 from gotlang.models.base import Price, Usage
@@ -30,8 +30,7 @@ _MOST_USAGES = 4096
 
 
 @final
-@dataclass(slots=True)
-class Account:
+class Account(Struct):
     """Model calls, HTTP requests, tokens, US dollars (None once a price was unknown), and the seconds of all
     requests one after the other. The next three are as in `Spent`; reasoning tokens are among the output.
     """
@@ -130,8 +129,7 @@ _Waits = dict[Operation, dict[int, float]]
 
 
 @final
-@dataclass(slots=True)
-class Ledger:
+class Ledger(Struct):
     """The accounts of one run. `spent` is what really went over the wire in it.
 
     `accounts` and `times` are set by `settle`. `shared` says that operations shared a sample.
@@ -142,9 +140,9 @@ class Ledger:
     )
     times: Times = (0.0, 0.0, 0.0)
     spent: Account = field(default_factory=Account)
-    rounds: list[Round] = field(default_factory=list, repr=False)
+    rounds: list[Round] = field(default_factory=list)
     shared: bool = False
-    _usages: dict[Usage, Usage] = field(default_factory=dict, repr=False)
+    _usages: dict[Usage, Usage] = field(default_factory=dict)
 
     def note(
         self,
