@@ -12,6 +12,7 @@ from gotlang.answers.reader import write
 from gotlang.errors import EvaluationError
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Program, Prompt
+from gotlang.ir.text import to_text
 from gotlang.types import AnyType, DictType, ListType, LiteralType, RecordType, Simple, Type, UnionType
 
 WORDS = ("alpha", "beta", "gamma", "delta")
@@ -22,6 +23,23 @@ DEEPEST = 6
 HEAD = '''\
 """Made-up responses to the prompts of {program}. Edit them to what a model might say."""
 '''
+TOLD = '''
+import math
+
+from gotlang.models.simulated import Simulated
+from gotlang.models.tokens import split_tokens
+
+
+def _with_logprobs(rng, text):
+    """A response with a log-probability for each token, and for a few others."""
+    tokens = []
+    for token in split_tokens(text):
+        sure = rng.uniform(0.5, 0.99)
+        likeliest = [(token, math.log(sure))] + [("?", math.log((1 - sure) / 2**i)) for i in range(1, 5)]
+        tokens.append((token, math.log(sure), tuple(likeliest)))
+    return Simulated(text, sum(logprob for _, logprob, _ in tokens), tuple(tokens))
+'''
+"""Where the program asks for log-probabilities."""
 
 
 def made_up(type_: Type, chance: random.Random, depth: int = 0) -> Any:
@@ -52,17 +70,20 @@ def made_up(type_: Type, chance: random.Random, depth: int = 0) -> Any:
 def simulator_text(program: Program, name: str) -> str:
     """A Python file with a function for each prompt of a program whose file is called `name`."""
     params = {param.name: param.default for param in program.params}
-    functions = [_function(prompt, params) for prompt in program.prompts if prompt.name.isidentifier()]
-    return "\n\n".join([HEAD.format(program=name), *functions])
+    told = "logprobs" in to_text(program)
+    functions = [_function(prompt, params, told) for prompt in program.prompts if prompt.name.isidentifier()]
+    return "\n\n".join([HEAD.format(program=name) + (TOLD if told else ""), *functions])
 
 
-def _function(prompt: Prompt, params: Mapping[str, Any]) -> str:
+def _function(prompt: Prompt, params: Mapping[str, Any], told: bool) -> str:
+    """The function of a prompt; with log-probabilities, where the program asks for these."""
     names = [name for name, _ in prompt.parameters]
     given = "**arguments" if any(map(keyword.iskeyword, names)) else ", ".join(names)
     responses = list(dict.fromkeys(_response(prompt, params, variant) for variant in range(VARIANTS)))
     head = ", ".join(filter(None, ["rng", given]))
     lines = "".join(f"        {response!r},\n" for response in responses)
-    return f"def {prompt.name}({head}):\n    responses = [\n{lines}    ]\n    return rng.choice(responses)\n"
+    one = "_with_logprobs(rng, rng.choice(responses))" if told else "rng.choice(responses)"
+    return f"def {prompt.name}({head}):\n    responses = [\n{lines}    ]\n    return {one}\n"
 
 
 def _response(prompt: Prompt, params: Mapping[str, Any], variant: int) -> str:

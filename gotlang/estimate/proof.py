@@ -44,7 +44,7 @@ class Unproven:
             why = f"the bound is {self.formula}" if self.formula else "there is no bound"
             return f"scheme `{name}`: {budget} cannot be proven: {why}"
         found = f"{self.most:.6g} {self.unit}"
-        if self.formula and not _CONSTANT.fullmatch(self.formula):
+        if self._varies:
             found += f" = {self.formula}"
         return f"scheme `{name}` may take {found}, more than {budget}"
 
@@ -55,7 +55,13 @@ class Unproven:
             return "give its price in a file with `--prices`"
         if self.most is None:
             return "bound what is in the formula: a constant `k`, `count`, `min(n, 5)`, a known depth"
-        return "raise the budget, or lower what is in the formula"
+        what = "what is in the formula" if self._varies else "its `k`, `count`, `turns`, `retries` or rounds"
+        return f"raise the budget, or lower {what}"
+
+    @property
+    def _varies(self) -> bool:
+        """Whether the formula says more than the number."""
+        return self.formula is not None and not _CONSTANT.fullmatch(self.formula)
 
 
 class Lengths:

@@ -50,6 +50,19 @@ def test_every_program_of_the_pages_runs_with_it(page: Path, text: str, tmp_path
             assert error.failures and "cannot be read" not in str(error.failures)
 
 
+def test_it_tells_log_probabilities_where_the_program_asks_for_them(tmp_path: Path) -> None:
+    (tmp_path / "sure.got").write_text(
+        'prompt say(q: str) -> str:\n    top_logprobs 2\n    "{{ q }}"\n\n'
+        "scheme sure(q: str) -> float:\n    Generate(logprobs=true) say(q)\n"
+        "    Map() mean([exp(t.logprob) + t.top[1].logprob for t in tokens(it)])\n"
+    )
+    own = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    assert gotc("init", "--simulator", "sure.got", cwd=tmp_path, **own).returncode == 0
+    done = gotc("run", "sure.got", "--input", "q=x", "--quiet", cwd=tmp_path, **own)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 1
+
+
 def test_it_writes_a_simulator_that_is_trusted(tmp_path: Path) -> None:
     (tmp_path / "short.got").write_text(
         '# A text made short.\n\nprompt shorten(text: str) -> str:\n    "Shorten {{ text }}"\n\n'
