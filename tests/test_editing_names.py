@@ -286,7 +286,7 @@ def test_each_declared_name_can_be_renamed_in_each_program(path: Path) -> None:
         if o.declares and real(o.span.source) == str(path) and o.symbol.kind != "python"
     }
     assert symbols or path.stem == "reasoning_modules"
-    for symbol in [*symbols][:: max(1, len(symbols) // 3)]:
+    for symbol in [*symbols][:: max(1, len(symbols) // 3)][:2]:
         new = "Renamed1" if symbol.kind in ("operation", "case") else "renamed_1"
         edits = renamed([made], symbol, new)
         assert len(edits) >= 1, symbol

@@ -6,7 +6,6 @@ import asyncio
 import base64
 import hashlib
 import json
-import random
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ import openai
 import pytest
 from google import genai
 from support.asking import KEY, a_request
+from support.clocks import FakeTime
 from support.openai_server import (
     Body,
     OpenAIServer,
@@ -67,9 +67,13 @@ def ask(
     retries: int = 0,
     permit: Permit = PERMITTED,
 ) -> Reply:
+    waiting = FakeTime()
+
     async def main() -> Reply:
         at = Endpoint(server.root + BASES[kind], KEY, names=kind.names)
-        model = kind(MODEL, ModelOptions(retries=retries), endpoint=at, chance=random.Random(0))
+        model = kind(
+            MODEL, ModelOptions(retries=retries), endpoint=at, sleep=waiting.sleep, clock=waiting.clock
+        )
         try:
             return await model.ask(request, 1, permit=permit)
         finally:

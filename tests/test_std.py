@@ -166,6 +166,11 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "use.got"
 
 
+@pytest.fixture(scope="module")
+def program(path: Path) -> gotlang.Program:
+    return gotlang.load(path)
+
+
 def test_all_of_it_checks(path: Path) -> None:
     assert compile_file(path).diagnostics == ()
 
@@ -200,12 +205,14 @@ def test_all_of_it_checks(path: Path) -> None:
         ("u", {"n": 0}, 0),
     ],
 )
-def test_a_scheme_of_it_asks_what_its_page_says(path: Path, scheme: str, value: Any, calls: int) -> None:
+def test_a_scheme_of_it_asks_what_its_page_says(
+    program: gotlang.Program, scheme: str, value: Any, calls: int
+) -> None:
     options = gotlang.Options(model="simulated", cache=None, python=True)
     inputs: dict[str, Any] = {"q": "rivers" if scheme in "hi" else "hello"}
     if scheme in ("l", "m", "u"):
         inputs = {"n": 3}
-    result = gotlang.run(path, scheme=scheme, options=options, **inputs)
+    result = program.run(scheme=scheme, options=options, **inputs)
     assert all(failure.handled for failure in result.outcome.failures)
     assert value is None or result.value == value
     assert result.outcome.ledger.accounts[0].calls == calls
