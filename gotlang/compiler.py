@@ -195,12 +195,13 @@ def _compile(
     unknown = Unknown(modules, sources, found)
     if any(d.code == "GOT0107" for d in diagnostics):
         unknown.names.add("*")  # a file that was not imported
-    reported = unknown.without_consequences(report.diagnostics) if broken else report.diagnostics
-    diagnostics += [_as_written(d, shown) for d in reported]
-    for d in unfinished(report.diagnostics, source):
+    for d in report.diagnostics:
         unknown.names |= {"*", f"{unknown.text(d.span)}*"} if d.code == "GOT0741" else set()
     broken = broken or any(d.severity == "error" for d in report.diagnostics)
+    reported = unknown.without_consequences(report.diagnostics) if broken else report.diagnostics
+    diagnostics += [_as_written(d, shown) for d in reported]
     checked = check(whole, functions, targets, sources, mentioned, inlined.ascribed, seen)
+    broken = broken or any(d.code == "GOT0106" for d in checked.diagnostics)
     if known is not None and checked.ok and not broken:
         checked = replace(checked, diagnostics=known)
     elif not broken:

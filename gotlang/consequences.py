@@ -9,22 +9,27 @@ from functools import cache
 from gotlang.diagnostics import Diagnostic
 from gotlang.packages import STANDARD
 from gotlang.span import Source, Span
-from gotlang.syntax.nodes import ANY_OPERATION, Module
+from gotlang.syntax.expressions import HOLE
+from gotlang.syntax.nodes import ANY_OPERATION, Module, Study
 
 _NAMES = frozenset(
     {"GOT0103", "GOT0104", "GOT0105", "GOT0106", "GOT0219", "GOT0313", "GOT0315", "GOT0404", "GOT0406"}
     | {"GOT0323", "GOT0403", "GOT0602", "GOT0605", "GOT0702", "GOT0711", "GOT0746", "GOT0749"}
 )
 """Mistakes in the use of a name, which a line that was lost may have declared."""
-_INSIDE = _NAMES - {"GOT0106"} | {"GOT0201", "GOT0213"}
+_INSIDE = _NAMES - {"GOT0106"} | {"GOT0201", "GOT0209", "GOT0213", "GOT0305"}
 """Mistakes that may follow in a block or a declaration from what is missing in its first line."""
 _ABSENT = frozenset(
-    {"GOT0113", "GOT0301", "GOT0302", "GOT0303", "GOT0306"}
+    {"GOT0113", "GOT0301", "GOT0302", "GOT0303", "GOT0306", "GOT0308"}
     | {"GOT0213", "GOT0316", "GOT0322", "GOT0325", "GOT0340", "GOT0341"}
 )
 """Mistakes that may be only for what is missing in their declaration."""
-_ANYWHERE = frozenset({"GOT0316", "GOT0322", "GOT0603"})
+_ANYWHERE = frozenset({"GOT0316", "GOT0322", "GOT0323", "GOT0601", "GOT0603"})
 """Those that may be for what is missing in another one."""
+_OF_CALLS = frozenset({"GOT0105", "GOT0202", "GOT0305", "GOT0746"})
+"""Those that may be for the inputs that a call of another one has."""
+_BROKEN = frozenset({"GOT0001", "GOT0003", "GOT0004", "GOT0009", "GOT0011"})
+"""Mistakes for which a line is not as its author meant it: nothing else is said of it."""
 _UNFINISHED = frozenset(
     {"GOT0010", "GOT0103", "GOT0104", "GOT0105", "GOT0106", "GOT0219", "GOT0303", "GOT0305", "GOT0741"}
 )
@@ -42,7 +47,13 @@ class Unknown:
         self._lost = [span for module in modules for span in module.lost]
         self._sources = sources
         places = [problem.span for problem in found]
+        self._broken = {self._line(problem.span) for problem in found if problem.code in _BROKEN}
         declarations = [node.span for module in modules for node in module.declarations]
+        starts = {span.start for span in declarations}
+        self._headless = any(span.start in starts for span in self._lost)
+        if self._headless:  # a study shows the inputs of its scheme
+            studies = (d for module in modules for d in module.declarations if isinstance(d, Study))
+            self._lost += [study.span for study in studies]
         self._damaged = [span for span in declarations if any(_within(place, span) for place in places)]
 
     def text(self, span: Span) -> str:
@@ -52,7 +63,7 @@ class Unknown:
     def without_consequences(self, found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
         """The errors that do not follow from what is unknown. No warning is among them: what seems never used
         may be used there."""
-        errors = [problem for problem in found if problem.severity == "error"]
+        errors = [p for p in found if p.severity == "error" and self._line(p.span) not in self._broken]
         follow = {id(problem) for problem in errors if self._follows(problem)}
         steps = {self._line(p.span) for p in errors if id(p) in follow and p.code == "GOT0106"}
         return (p for p in errors if id(p) not in follow and self._line(p.span) not in steps)
@@ -64,16 +75,21 @@ class Unknown:
     def _follows(self, found: Diagnostic) -> bool:
         if found.code in _INSIDE and any(_within(found.span, place) for place in self._lost):
             return True
+        if self._headless and found.code in _OF_CALLS:
+            return True
         if found.code in _ANYWHERE or (
             found.code in _ABSENT and any(_within(found.span, place) for place in self._damaged)
         ):
             return True
         quoted = re.findall(r"`([^`]+)`", f"{found.message} {found.at}")
+        if HOLE in quoted:
+            return True
         if found.code not in _NAMES or not quoted:
             return False
         starts = tuple(word[:-1] for word in self.names if word.endswith("*") and word != "*")
         words = [word for word in quoted[-1].split() if not word.isdigit()]
-        if all(word in self.names or word.startswith(starts) for word in words):
+        alike = any if len(words) > 1 else all  # of a label, some may be left
+        if alike(word in self.names or word.startswith(starts) for word in words):
             return True
         if found.code == "GOT0106":
             return ANY_OPERATION in self.names or ("*" in self.names and words[0] in _standard())

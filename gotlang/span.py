@@ -76,12 +76,48 @@ class Source(Struct, frozen=True, dict=True):
 
 @final
 class Fragment(Struct, frozen=True):
-    """A piece of a source: its text, and the offset in the source called `source` where it starts."""
+    """A piece of a source: its text, and the offset in the source called `source` where it starts.
+
+    The text may be edited; then `shifts` are the offsets in it from which on it is so far from its source.
+    """
 
     source: str
     text: str
     base: int = 0
+    shifts: tuple[tuple[int, int], ...] = ()
 
     def span(self, start: int, end: int) -> Span:
         """The place of a part of it, by offsets in its own text."""
+        if self.shifts:
+            start, end = self._origin(start), self._origin(end)
         return Span(self.source, self.base + start, self.base + end)
+
+    def offset(self, at: int) -> int:
+        """The offset in its own text of one in the source."""
+        at, end = at - self.base, len(self.text)
+        for start, shift in (*self.shifts[::-1], (0, 0)):
+            if at - shift >= start:
+                return min(at - shift, end)
+            end = start
+        return at
+
+    def edited(self, start: int, end: int, new: str) -> Fragment:
+        """The same with other text in one place; what is behind it keeps its places in the source."""
+        text = self.text[:start] + new + self.text[end:]
+        longer = len(new) - (end - start)
+        if not longer:
+            return Fragment(self.source, text, self.base, self.shifts)
+        before = [shift for shift in self.shifts if shift[0] <= start]
+        behind = [(at + longer, shift - longer) for at, shift in self.shifts if at > end]
+        last = next((shift for at, shift in self.shifts[::-1] if at <= end), 0)
+        shifts = (*before, (start + len(new), last - longer), *behind)
+        return Fragment(self.source, text, self.base, shifts)
+
+    def _origin(self, at: int) -> int:
+        """The offset of the source for one of the edited text, both from where they start."""
+        most = len(self.text) + abs(self.shifts[-1][1])
+        for start, shift in (*self.shifts[::-1], (0, 0)):
+            if at >= start:
+                return min(at + shift, most)
+            most = start + shift
+        return at

@@ -27,7 +27,7 @@ from tests.support.laws import command
 
 _PARTS = (
     n.Step | n.Evaluate | n.Bind | n.Return | n.Skip | n.Block | n.MatchBranch
-    | n.Turn | n.Example | n.ParseForm | n.Setting
+    | n.Example | n.ParseForm | n.Setting
 )  # fmt: skip
 _GARBAGE = (
     "%%",
@@ -152,7 +152,11 @@ def _placed(text: str) -> list[tuple[e.Node, int, int]]:
     """The declarations and their parts, each with its first and last line, without those inside it."""
     source = Source.of("whole.got", text)
     return [
-        (node, source.position(start)[0] - 1, source.position(max(start, end - 1))[0] - 1)
+        (
+            node,
+            source.position(start)[0] - 1,
+            source.position(max(start, len(text[:end].rstrip()) - 1))[0] - 1,
+        )
         for node, start, end in _places(parse(source)[0])
     ]
 
@@ -162,8 +166,12 @@ def _places(module: n.Module) -> Iterator[tuple[e.Node, int, int]]:
     for node in walk(module):
         if isinstance(node, n.Declaration | _PARTS):
             inner = [part.span.start for part in walk(node) if isinstance(part, _PARTS) and part is not node]
-            simple = isinstance(node, n.Step | n.Evaluate | n.Return | n.Turn | n.Example)
+            simple = isinstance(node, n.Step | n.Evaluate | n.Return | n.Example)
             yield node, node.span.start, node.span.end if simple or not inner else min(inner)
+        if isinstance(node, n.Prompt):  # whose they are, another line may say
+            for text in (node.system, node.user, *(turn.text for turn in node.turns)):
+                if isinstance(text, e.Constant):
+                    yield text, text.span.start, text.span.end
 
 
 def parts(text: str, broken: Damage | None = None) -> Counter[str]:
@@ -175,7 +183,7 @@ def parts(text: str, broken: Damage | None = None) -> Counter[str]:
         if broken is None or not broken.first <= line <= broken.last:
             now = broken.moved(line) if broken is not None else line
             shown = f"{type(node).__name__} in {now + 1}: {lines[line].strip()}"
-            if isinstance(node, n.Step | n.Turn | n.Example):
+            if isinstance(node, n.Step | n.Example):
                 shown += " " + text[node.span.start : node.span.end]
             found[shown] += 1
     return found
@@ -194,7 +202,8 @@ def hold(rng: Random, text: str, kind: str = "cut") -> str:
     on = {source.position(problem.span.start)[0] - 1 for problem in found}
     if not found:
         return "right"
-    if kind == "deleted" or not any(made.first <= line <= last for line in on):
+    typed = kind == "typed" and not any(problem.code < "GOT0100" for problem in found)
+    if kind == "deleted" or typed or not any(made.first <= line <= last for line in on):
         return "another program"
     if any(not made.first <= line <= last for line in on) or (len(found) > 1 and kind == "cut"):
         raise Lost(_told(f"{len(found)} errors", made, found, source))
@@ -204,7 +213,8 @@ def hold(rng: Random, text: str, kind: str = "cut") -> str:
 def planted(rng: Random, text: str, made: Damage) -> bool:
     """Whether a mistake elsewhere could be made; it is reported, or Lost is raised."""
     lines = text.split("\n")
-    if re.match(r'(?:import|from) +"', lines[made.first]):
+    new = made.text.split("\n")[made.first : made.last + 1 + max(0, made.added)]
+    if re.match(r'(?:import|from) +"', lines[made.first]) or any('.got"' in line for line in new):
         return False  # which file is imported is not known, so that any operation may be
     mistake = mistaken(rng, lines, made.first)
     if mistake is None or made.first - 1 <= mistake[0] <= made.last + 1:
@@ -212,7 +222,7 @@ def planted(rng: Random, text: str, made: Damage) -> bool:
     head = max(line for line in range(mistake[0] + 1) if lines[line][:1].strip())
     alone, source = errors("\n".join([*lines[: mistake[0]], mistake[1], *lines[mistake[0] + 1 :]]))
     on = [source.position(problem.span.start)[0] - 1 for problem in alone]
-    if mistake[0] not in on or head == made.first:  # any name in it may be one of its inputs
+    if mistake[0] not in on or made.first <= head <= made.last:  # any name in it may be one of its inputs
         return False
     lines, there = made.text.split("\n"), made.moved(mistake[0])
     lines[there] = mistake[1]

@@ -15,21 +15,21 @@ from tests.cuts import KINDS, hold
 from tests.recovery import Lost, programs
 from tests.support.laws import NEW, times
 
-RARE = {"cut": 0.025, "deleted": 0.15, "keyword": 0.15}
-"""The share of the damages of a kind that may lose more, or add an error: inside texts and lists of examples
-over many lines, where heads are deleted, and where lines below a line are indented differently."""
+RARE = {"deleted": 0.02}
+"""The share of the damages of a kind that may lose more, or add an error, where it is not 1%: at the quotes
+of texts over several lines, and in templates, of which only the first mistake is found. None here does."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_line_takes_nothing_else_with_it(kind: str) -> None:
     results: Counter[str] = Counter()
     lost: list[str] = []
-    runs = times(80 if kind == "cut" else 25)
+    runs = times(30 if kind == "cut" else 12)
     for number in range(runs):
         rng = Random(f"{time.time() if NEW else 'cuts'}/{kind}/{number}")
         try:
             results[hold(rng, rng.choice(programs()), kind)] += 1
         except Lost as error:
             lost.append(str(error))
-    assert results["one error"] > runs / 5 or kind == "deleted"
-    assert len(lost) <= RARE.get(kind, 0.06) * runs, "\n\n".join(lost)
+    assert results["one error"] > runs / 8 or kind == "deleted"
+    assert len(lost) <= RARE.get(kind, 0.01) * runs, "\n\n".join(lost)

@@ -310,7 +310,7 @@ class _Inliner:
     def _fresh(self, names: Iterable[str], taken: set[str]) -> dict[str, str]:
         """Another name for each that is taken."""
         found: dict[str, str] = {}
-        for name in names:
+        for name in (name for name in names if name != e.HOLE):
             number, new = 2, name
             while new in taken or new in found.values():
                 new, number = f"{name}_{number}", number + 1

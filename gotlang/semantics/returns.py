@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gotlang.diagnostics import Report
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.parse import MAX_DEPTH
+from gotlang.syntax.scan import MAX_DEPTH
 from gotlang.syntax.walk import walk
 
 _Statements = tuple[n.Statement, ...]

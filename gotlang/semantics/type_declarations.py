@@ -11,7 +11,7 @@ from gotlang.diagnostics import Label, Report
 from gotlang.operations import OPERATIONS
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import HOLE, Identifier
-from gotlang.syntax.parse import MAX_DEPTH
+from gotlang.syntax.scan import MAX_DEPTH
 from gotlang.syntax.walk import walk
 from gotlang.turns import DECLARED
 from gotlang.types import (

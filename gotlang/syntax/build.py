@@ -248,7 +248,11 @@ class TreeBuilder(Choices):
         words = self._words(span)
         if words and (words[0].text in HEADS or misspelt(words[0].text, HEADS)):
             del words[0]
-        name = next((word for word in words if word.text not in HEADS), e.Identifier(span, e.HOLE))
+        first = span.start + self._lost[span.start].find("\n") % (len(self._lost[span.start]) + 1)
+        name = next(
+            (word for word in words if word.text not in HEADS and word.span.start < first),
+            e.Identifier(span, e.HOLE),
+        )
         if words == [name] and "(" not in self._lost[span.start]:  # it may go on
             name = words[0] = replace(name, text=name.text + e.HOLE)
         others = [word for word in words if word.text != name.text] + [e.Identifier(span, e.HOLE)]
@@ -365,7 +369,7 @@ class TreeBuilder(Choices):
                 others = [p for p in parts if not (isinstance(p, n.NamedType) and p.name.text == "none")]
                 if len(others) == 1 and len(parts) == 2:
                     start, end = (
-                        at - self._fragment.base for at in (others[0].span.start, others[0].span.end)
+                        self._fragment.offset(at) for at in (others[0].span.start, others[0].span.end)
                     )
                     help = f"write `{self._fragment.text[start:end]}?`"
                 self._problem("GOT0217", message, part.span, help)
@@ -406,7 +410,7 @@ class TreeBuilder(Choices):
                 if word.startswith("el"):
                     return replace(lost, span=block.span.to(lost.span), branches=(*before, *lost.branches))
             case n.If(otherwise=None), n.Labelled(label=e.HOLE, span=place, body=body):
-                at = place.start - self._fragment.base
+                at = self._fragment.offset(place.start)
                 if re.compile(r"\w+ *:").match(self._fragment.text, at):
                     return replace(block, span=block.span.to(place), otherwise=body)
             case (

@@ -136,7 +136,7 @@ class ExpressionBuilder:
 
     def unary(self, span, operator, operand):
         # `-5` is a number; `-(5)` and `-x` are what they look like.
-        in_brackets = self._fragment.text[operand.span.start - self._fragment.base] == "("
+        in_brackets = self._fragment.text[self._fragment.offset(operand.span.start)] == "("
         if operator == "-" and e.is_plain_number(operand) and not in_brackets:
             return e.Constant(span, -operand.value)
         return e.Unary(span, operator, operand)

@@ -9,43 +9,42 @@ mistake its line is a hole (`gotlang/syntax/recovery.py`), and the declaration i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gotlang.collecting import relaxed_gc
-from gotlang.diagnostics import Diagnostic, Label, in_order
+from gotlang.diagnostics import Diagnostic, in_order
 from gotlang.patterns import lazy_pattern
 from gotlang.span import MAX_LENGTH, Fragment, Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node
-from gotlang.syntax.nodes import ANY_OPERATION, Comment, Declaration, Module, Suite, Vary
+from gotlang.syntax.nodes import ANY_OPERATION, Declaration, Module, Suite, Vary
 from gotlang.syntax.recovery import (
     BLOCKS,
-    SIGNS,
-    Hole,
+    Repair,
     end_of_code,
+    indentations,
     is_hole,
-    with_head,
+    other_heads,
     without_body,
-    without_indentation,
     without_line,
+    without_lines,
     without_tabs,
     without_text,
 )
+from gotlang.syntax.scan import MAX_DEPTH, PAIRS, PLAIN, THREE, scan
 from gotlang.syntax.typos import DECLARATIONS, STATEMENTS
 from gotlang.syntax.walk import children
 
 MAX_TOKENS = 1_000_000  # words and signs of a program; a string or a comment counts as one
-MAX_DEPTH = 100  # levels of nested brackets, blocks and expressions
 MAX_PROBLEMS = 50  # mistakes, after which the rest of a program is not read
 MAX_EXPLAINED = 400_000  # characters of a declaration for which Lark says what could stand at a mistake
 MAX_KNOWN = 10_000  # characters of a declaration that is not read again while it is as it was
-MAX_REREAD = 200_000  # characters of declarations that are read again to find the mistakes after a first one
+MAX_REREAD = 400_000  # characters of declarations that are read again to find the mistakes after a first one
 
 _FORBIDDEN = lazy_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]|(?<!\A)\ufeff")
 _WORDS = lazy_pattern(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*+"|#[^\n]*+|\w++|[^\w\s]')
@@ -154,266 +153,20 @@ def _too_long(source: Source, at: int, limit: str) -> Diagnostic:
     return Diagnostic("GOT0006", f"program longer than {limit}", Span(source.name, at, at + 1), help=help)
 
 
-# ---------------------------------------------------------------- the scan
-
-_FIRST_LINE = lazy_pattern(r"[ \t]*+(?=[^ \t\n#])")
-_DECLARATION = lazy_pattern(
-    r"^(?:(?:function|metric|operation|param|partial|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=\[]"
-    r'|import[ \t]+(?:["pcm]|\w+\.\w)|from[ \t]+["\w][^\n]*[ \t]import\b|simulate[ \t]+with\b'
-    r'|(?:test|law)[ \t]+")',
-    re.MULTILINE,
-)
-_INDENTED = lazy_pattern(
-    r"(?:function|metric|operation|partial|prompt|score|scheme)[ \t]+\w+[ \t]*[(\[]"
-    r"|(?:param|type)[ \t]+\w+[ \t]*[:=]"
-    r'|import[ \t]+(?:["pcm]|\w+\.\w)|from[ \t]+["\w][^\n]*[ \t]import\b|(?:test|law)[ \t]+"'
-    r"|(?:\w+[ \t]+)?\w+\([^\n]*\)[ \t]*->[^\n]*:[ \t]*$",
-    re.MULTILINE,
-)
-"""A line that is a declaration wherever it is."""
-_STRAY = lazy_pattern(
-    r'[A-Z]\w*[ \t]*[({\[]|["(\[{]|(?:foreach|repeat|reduce|if|elif|else|return|match|try|skip)\b'
-    r"|(?:vary|minimize|maximize|parse|examples|instruction|system|user|assistant|messages|tools)[ \t]"
-    r"|\w+[ \t]*=|\w+[ \t]+\d"
-)
-"""A line that is no declaration, but one of a block."""
-_PAIRS = {")": "(", "]": "[", "}": "{"}
-_BLOCK_ABOVE = lazy_pattern(r"^ +[^ \n#]", re.MULTILINE)
-_MAX_RESTARTS = 10
-_THREE = '"""'
-_TWO_QUOTES = lazy_pattern(
-    r'^[^"\n]*+(?:"[^"\n]++"[^"\n]*+)*+(?<![)=,(+\[] )(?<![)=,(+\[])""[ ]*+$|^ ++"[ ]*+$', re.MULTILINE
-)
-
-
-class Chunk(Struct):
-    """One declaration's text, from the margin to the next one, and the problems that the scan found in it."""
-
-    start: int
-    end: int
-    problems: list[Diagnostic] = field(default_factory=list)
-
-
-def scan(fragment: Fragment) -> tuple[list[Chunk], list[Comment]]:
-    """The declarations and comments of a text.
-
-    Chunks count from the start of the text, the places of comments and problems from the start of the source.
-    """
-    scanner = _Scanner(fragment)
-    at = 0
-    while at < len(fragment.text):
-        at = scanner.run(at)
-    return scanner.chunks, scanner.comments
-
-
-class _Scanner:
-    def __init__(self, fragment: Fragment) -> None:
-        self._text, self._base, self._span = fragment.text, fragment.base, fragment.span
-        self.chunks: list[Chunk] = []
-        self.comments: list[Comment] = []
-        self._brackets: list[tuple[str, int]] = []
-        self._columns = [0]
-        self._opened: dict[int, int] = {}
-        self._long_texts: list[tuple[int, int]] = []
-        self._restarts = 0
-
-    def run(self, start: int) -> int:
-        """Scans the text from `start` on; the offset to go on from, which is mostly the text's end."""
-        if first := _FIRST_LINE.match(self._text, start):
-            self._line(start, first.end())
-        for match in SIGNS.finditer(self._text, start):
-            at, end = match.span()
-            mark = self._text[at]
-            if mark == "\n":
-                self._line(at + 1, end)
-            elif mark == "#":
-                self._comment(at, end)
-            elif mark == '"' and match["long"] is not None:
-                self._long_texts.append((at, end))
-            elif mark == '"' and self._text.startswith('"""', at):
-                return self._unclosed(at)
-            elif mark == '"' and match["short"] is None:
-                help = 'close it with `"`, or use `"""` for several lines'
-                self._problem("GOT0004", "unterminated string", at, end, help)
-            elif mark in "([{":
-                self._open(mark, at)
-            elif mark in _PAIRS:
-                self._close(mark, at)
-        self._never_closed()
-        return len(self._text)
-
-    def _line(self, start: int, code: int) -> None:
-        """A line with code on it, where no bracket is open or one was forgotten."""
-        indentation = self._text[start:code]
-        if self._brackets:
-            if indentation or not _DECLARATION.match(self._text, code):
-                return
-            self._never_closed()
-        begun = self.chunks[-1].start if self.chunks else start
-        plain = indentation and _PLAIN.match(self._text, begun, start)
-        orphan = plain and "\n" not in self._text[begun:start].strip()
-        first = ""
-        if not indentation and self.chunks:
-            first = self._text[begun:start].split("\n", 1)[0].partition(" #")[0].rstrip()
-        if first and self._text[code] in _PAIRS and not first.endswith(":"):
-            return  # the end of a head
-        inside = first.endswith(":") or (first and _BLOCK_ABOVE.search(self._text, begun, start))
-        if inside and _STRAY.match(self._text, code):
-            help = "indent it by four spaces for each block that it is in"
-            self._problem("GOT0003", "a step is indented", start, end_of_code(self._text, code), help)
-            return
-        if not indentation or not self.chunks or orphan or _INDENTED.match(self._text, code):
-            if self.chunks:
-                self.chunks[-1].end = start
-            self.chunks.append(Chunk(start, len(self._text)))
-            self._columns, self._opened = [0], {}
-        if "\t" in indentation:
-            at = start + indentation.index("\t")
-            self._problem("GOT0003", "tab in the indentation", at, at + 1, "indent with four spaces")
-        elif indentation and self.chunks[-1].start == start:
-            help = "a declaration starts at the margin: delete the spaces before it"
-            self._problem("GOT0003", "unexpected indentation", start, code, help)
-        else:
-            self._indent(len(indentation), code)
-
-    def _indent(self, column: int, code: int) -> None:
-        columns, opened = self._columns, self._opened
-        if column > columns[-1]:
-            columns.append(column)
-            opened[column] = code
-            if len(columns) == MAX_DEPTH + 1:
-                self._problem("GOT0005", f"blocks nested more than {MAX_DEPTH} levels deep", code, code + 1)
-        inner = columns[-1]
-        while column < columns[-1]:
-            inner = columns.pop()
-        if column != columns[-1]:
-            columns.append(column)
-            if column == columns[-2] + 4:
-                code = opened.get(inner, code)  # this line is right, and the one that began the block is not
-            end, help = end_of_code(self._text, code), "align it with the block it belongs to"
-            self._problem("GOT0003", "indentation does not match any block above", code, end, help)
-
-    def _comment(self, at: int, end: int) -> None:
-        line_start = self._text.rfind("\n", 0, at) + 1
-        own_line = not self._text[line_start:at].strip(" \t")
-        text = self._text[at:end].rstrip(" \t")
-        self.comments.append(Comment(self._span(at, at + len(text)), text, own_line, bool(self._brackets)))
-
-    def _open(self, mark: str, at: int) -> None:
-        self._brackets.append((mark, at))
-        if len(self._brackets) == MAX_DEPTH + 1:
-            self._problem("GOT0005", f"brackets nested more than {MAX_DEPTH} levels deep", at, at + 1)
-
-    def _close(self, mark: str, at: int) -> None:
-        if not self._brackets:
-            self._problem("GOT0009", f"unmatched `{mark}`", at, at + 1, "delete it, or open it before")
-            return
-        opened, where = self._brackets[-1]
-        if opened == _PAIRS[mark]:
-            self._brackets.pop()
-            return
-        near = self._brackets[-MAX_DEPTH:]
-        matching = [number - len(near) for number, (sign, _) in enumerate(near) if sign == _PAIRS[mark]]
-        if matching or self._text.find("\n", where, at) < 0:
-            del self._brackets[(matching or [-1])[-1] :]  # a sign too many closes none of an earlier line
-        label = Label(self._span(where, where + 1), "opened here")
-        self._problem("GOT0009", f"`{mark}` does not match `{opened}`", at, at + 1, None, label)
-
-    def _never_closed(self) -> None:
-        if self._brackets:
-            opened, where = self._brackets[-1]
-            self._problem("GOT0009", f"`{opened}` is never closed", where, where + 1)
-        self._brackets = []
-
-    def _unclosed(self, at: int) -> int:
-        """A string in triple quotes that runs to the end of the file.
-
-        The missing quotes may be those of an earlier string, which then closed where another one should open:
-        that one contains a declaration. It is the one to report, and the scan goes on after it.
-        """
-        self._restarts += 1
-        if self._restarts <= _MAX_RESTARTS and (pair := self._two_quotes(at)) is not None:
-            return pair
-        texts = [*self._long_texts, (at, len(self._text))] if self._restarts <= _MAX_RESTARTS else []
-        resume = len(self._text)
-        for start, end in texts:
-            if declaration := _DECLARATION.search(self._text, start + 3, end):
-                at, resume = start, declaration.start()
-                break
-        self._back(at)
-        self.chunks[-1].end = resume
-        self._problem("GOT0004", 'unterminated `"""` string', at, at + 3)
-        return resume
-
-    def _two_quotes(self, at: int) -> int | None:
-        """Reports a line that ends with two quotes, or is only one, where a text in three should start or
-        end, and goes on after that text. `at` is where the last one starts, which has no end."""
-        texts = [*self._long_texts, (at, len(self._text))]
-        first = next((t for t in texts if _DECLARATION.search(self._text, t[0] + 3, t[1])), texts[-1])
-        margin = max(chunk.start for chunk in self.chunks if chunk.start <= first[0])
-        for start, end in [text for text in texts if margin <= text[0] <= first[0]]:
-            declaration = _DECLARATION.search(self._text, start + 3, end)
-            found = _TWO_QUOTES.search(self._text, start + 3, declaration.start() if declaration else end)
-            if found is not None:
-                resume = found.end()
-                break
-        else:
-            before = list(_TWO_QUOTES.finditer(self._text, margin, first[0]))
-            if not before:
-                return None
-            found = before[-1]
-            start, resume = found.start(), self._text.index(_THREE, found.end()) + 3
-        self._back(start)
-        count = 2 if found[0].rstrip().endswith('""') else 1
-        place = found.start() + len(found[0].rstrip()) - count
-        message, which = 'unterminated `"""` string', "two quotes" if count == 2 else "one quote"
-        self._problem("GOT0004", message, place, place + count, None, at=f"{which}, not three")
-        return resume
-
-    def _back(self, at: int) -> None:
-        """Forget what was found from an offset on."""
-        while self.chunks[-1].start > at:
-            self.chunks.pop()
-        chunk = self.chunks[-1]
-        chunk.end = len(self._text)
-        chunk.problems = [
-            p for p in chunk.problems if p.span.start <= self._base + self._text.rfind("\n", 0, at)
-        ]
-        while self.comments and self.comments[-1].span.start > self._base + at:
-            self.comments.pop()
-        margin = self._text.rfind("\n", 0, at) + 1
-        code = re.compile("[ ]*").match(self._text, margin)
-        self._opened = {}
-        self._brackets, self._columns, self._long_texts = [], sorted({0, len(code[0]) if code else 0}), []
-
-    def _problem(
-        self,
-        code: str,
-        message: str,
-        start: int,
-        end: int,
-        help: str | None = None,
-        *labels: Label,
-        at: str = "",
-    ) -> None:
-        problem = Diagnostic(code, message, self._span(start, end), at, labels=labels, help=help)
-        self.chunks[-1].problems.append(problem)
-
-
 # ---------------------------------------------------------------- one declaration at a time
 
-_IMPORT = lazy_pattern(r'impo\w*(?: +(python|corpus|mcp)\b)?|from\b|[^\n]*\.got"')
+_IMPORT = lazy_pattern(r'impo\w*(?: +(python|corpus|mcp)\b)?|from\b|[^\n]*(?:\.got"|\bimport\b)')
 _NAMES_OF_IMPORT = lazy_pattern(r'"[^"\n]*" *:? *\w')
+_NAMES_OF_FROM = lazy_pattern(r"from\b.*\bimport +\w")
 _BARE = lazy_pattern(r"^\w+$")
 _BINDS = lazy_pattern(r"^(\w+) *=")
 _LAST = lazy_pattern(r"(?<!-> )(?<!: )\b\w+$")
 _NAMED = lazy_pattern(
     r"(?:function|metric|operation|prompt|scheme|score) +\w+ *\(|(?:param|type|study) +\w+ *[:=]"
 )
-_PLAIN = lazy_pattern(r"(?:from|function|import|law|param|partial|simulate|test|type)\b")
 _KEYWORD = lazy_pattern(rf"(?:{'|'.join(DECLARATIONS)})\b")
 _TRANSPARENT = (Argument, Suite)  # these add no level of their own
-_WORD = lazy_pattern(r"[A-Za-z_]\w*")
+_WORD = lazy_pattern(r"[A-Za-z_]\w*", re.ASCII)
 _MOST_LETTERS = 100
 
 
@@ -442,9 +195,9 @@ class _Reader:
         if self._lost and not _KEYWORD.match(fragment.text):
             # What follows a broken declaration at the margin most likely belongs to it.
             return ()
-        whole, lost, tabs = fragment, dict[int, str](), False
+        whole, lost, tabs, noted = fragment, dict[int, str](), False, list[tuple[int, Diagnostic, bool]]()
         while True:
-            left = [p for p in further if not is_hole(fragment.text, p.span.start - fragment.base)][:1]
+            left = [p for p in further if not is_hole(fragment.text, fragment.offset(p.span.start))][:1]
             typed, known = bool(left) and not known, known or left
             module, problems, fault = _declaration(fragment, lost) if not known else _scanned(fragment, known)
             code = problems[0].code if problems else ""
@@ -454,44 +207,51 @@ class _Reader:
             problems, fault = torn or (problems, fault)
             if module is None and fault is not None and is_hole(fragment.text, fault):
                 problems, fault = (), None  # not of its author's making
-            if module is not None or not (tabs and code == "GOT0003"):  # of the indentation, enough is said
-                self._note(problems, whole, typed)
             if module is not None:
+                self._note(problems, whole, typed)
+                self.problems.extend([*_told(noted, fragment, whole), *problems])
                 self._lost = False
                 return tuple(module.declarations)
-            if code == "GOT0003" and fault == 0 and (headed := with_head(fragment.text, fragment.base)):
-                fragment = replace(
-                    fragment, text=headed, base=fragment.base + len(fragment.text) - len(headed)
-                )
-                lost[fragment.base] = ""
-                self.lost.append(whole.span(0, len(whole.text)))
-                known = scan(fragment)[0][0].problems
-                continue
-            hole = without_text(fragment.text, torn[1]) if torn else None
-            if code == "GOT0003" and hole is None and problems:
-                hole = without_indentation(fragment.text, problems[0].span.start - fragment.base)
-            hole = hole or self._hole(fragment.text, fault, code)
-            if hole is None or hole.text == fragment.text:
+            repair = next(without_text(fragment, torn[1]), None) if torn else None
+            if code == "GOT0003" and problems:
+                fault = fragment.offset(problems[0].span.start)
+            repair = repair or self._repair(fragment, fault, code, lost, _next_mistake(fragment, known))
+            if repair is not None and repair.moved >= 0:
+                place = fragment.span(repair.moved, end_of_code(fragment.text, repair.moved))
+                problems = tuple(replace(p, span=place) for p in problems)
+            if not (tabs and code == "GOT0003"):  # of the indentation, enough is said
+                self._note(problems, whole, typed)
+                at = repair.place if repair is not None else -1
+                noted += [(at, problem, _is_shape(problem, whole)) for problem in problems]
+            if repair is None or repair.fragment.text == fragment.text:
+                self.problems.extend(_told(noted, fragment, whole))
                 return self._nothing(whole)
-            first = hole.lost.split("\n", 1)[0]
-            if hole.at == 0:
-                self.unsure.update(_glued(first))
-                if _cut_head(hole.lost):
-                    self.lost.append(whole.span(0, len(whole.text)))
-            if (block := _block(hole)) is not None:
-                self.lost.append(whole.span(hole.at, block))
-            if typed:
-                self.unsure.update(_BINDS.findall(first), (f"{word}*" for word in _BARE.findall(first)))
-            elif hole.at == 0 or not whole.text.startswith("prompt"):
-                self.unsure.update(_names(first), _begun(first))
-                opens = hole.at == 0 or hole.text[hole.at] in BLOCKS
-                if opens and first == hole.lost and not _DECLARES_NONE.match(first):
-                    self.unsure.update(f"{word}*" for word in _LAST.findall(first))
-            fragment = replace(fragment, text=hole.text)
-            if hole.at >= 0:
-                lost[fragment.base + hole.at] = hole.lost
-            known = scan(fragment)[0][0].problems
-            tabs = tabs or hole.lost == "\t"
+            tabs = tabs or (code == "GOT0003" and fragment.text[fault or 0] == "\t")
+            fragment = repair.fragment
+            known = [problem for chunk in scan(fragment)[0] for problem in chunk.problems]
+            if repair.at >= 0:
+                place = fragment.span(repair.at, len(fragment.text))
+                lost[repair.place] = repair.lost
+                self._lose(repair, place, whole, typed)
+
+    def _lose(self, repair: Repair, place: Span, whole: Fragment, typed: bool) -> None:
+        """Note what a hole may have declared. `place` is that of the hole and what is below."""
+        first = repair.lost.split("\n", 1)[0]
+        if first.startswith("="):
+            self.lost.append(place)
+        if repair.at == 0:
+            self.unsure.update(_glued(first))
+            if _cut_head(repair.lost):
+                self.lost.append(whole.span(0, len(whole.text)))
+        if (block := _block(repair)) is not None:
+            self.lost.append(repair.fragment.span(repair.at, block))
+        if typed:
+            self.unsure.update(_BINDS.findall(first), (f"{word}*" for word in _BARE.findall(first)))
+        elif repair.at == 0 or not whole.text.startswith("prompt"):
+            self.unsure.update(_names(repair.lost if repair.at == 0 else first), _begun(first))
+            opens = repair.at == 0 or repair.fragment.text[repair.at] in BLOCKS
+            if opens and first == repair.lost and not _DECLARES_NONE.match(first):
+                self.unsure.update(f"{word}*" for word in _LAST.findall(first))
 
     def _torn(
         self, fragment: Fragment, known: Sequence[Diagnostic], fault: int, lost: Mapping[int, str]
@@ -500,11 +260,11 @@ class _Reader:
         missing; with its offset."""
         text = fragment.text
         before = text.rfind("\n", 0, fault) + 1
-        if not before or not text.startswith(_THREE, fault) or self._left < 0:
+        if not before or not text.startswith(THREE, fault) or self._left < 0:
             return None
         self._left -= before
         start = replace(fragment, text=text[:before])
-        earlier = [p for p in known if p.span.start < fragment.base + before]
+        earlier = [p for p in known if fragment.offset(p.span.start) < before]
         module, problems, at = _scanned(start, earlier) if earlier else _run(start, "module", lost)
         if module is not None or at is None or is_hole(text, at):
             return None
@@ -512,22 +272,59 @@ class _Reader:
             return None
         return problems, at
 
-    def _hole(self, text: str, fault: int | None, code: str) -> Hole | None:
-        """The text with another hole; None where none helps."""
+    def _repair(
+        self, fragment: Fragment, fault: int | None, code: str, lost: Mapping[int, str], enough: int
+    ) -> Repair | None:
+        """The declaration with another repair, by which it can be read up to `enough` if there is one; None
+        where none helps."""
+        text = fragment.text
         self._left -= len(text)
         if self._left < 0:
             return None
         if fault is None:
-            return without_body(text)
+            return without_body(fragment)
         if code == "GOT0003" and text[fault] == "\t":
-            return without_tabs(text)
-        hole = without_line(text, fault, code)
-        if hole is None and _PLAIN.match(text):
-            return None
-        return hole if hole is not None or "\n" not in text[:fault] else without_body(text)
+            return without_tabs(fragment)
+        if code == "GOT0003":
+            reached = self._readable(fragment, lost)
+            if moved := self._most_readable(indentations(fragment, fault), lost, enough, reached):
+                return moved
+        if PLAIN.match(text):
+            blank = without_lines(fragment, fault)
+            return blank if blank and self._readable(blank.fragment, lost)[0] == MAX_LENGTH else None
+        hole = self._most_readable(without_line(fragment, fault, code), lost, enough)
+        if hole is not None and hole.at == 0:
+            hole = self._most_readable(other_heads(hole), lost, enough)
+        return hole if hole is not None or "\n" not in text[:fault] else without_body(fragment)
+
+    def _most_readable(
+        self,
+        repairs: Iterable[Repair],
+        lost: Mapping[int, str],
+        enough: int,
+        most: tuple[int, int] = (-1, -1),
+    ) -> Repair | None:
+        """The repair by which the most can be read, the first of equals; None if that is only `most`."""
+        best = None
+        for repair in repairs:
+            self._left -= len(repair.fragment.text)
+            if self._left < 0:
+                return best or (repair if most < (0, 0) else None)
+            reached = self._readable(repair.fragment, {**lost, repair.place: repair.lost})
+            if reached > most:
+                best, most = repair, reached
+            if most[0] >= enough:
+                break
+        return best
+
+    def _readable(self, fragment: Fragment, lost: Mapping[int, str]) -> tuple[int, int]:
+        """How far a declaration can be read, and how far its brackets, quotes and indentation are right, as
+        offsets in the source; MAX_LENGTH where that is all."""
+        known = [problem.span.start for chunk in scan(fragment)[0] for problem in chunk.problems]
+        scanned = min(known, default=MAX_LENGTH)
+        return min(scanned, _reached(fragment, lost)), scanned
 
     def _note(self, problems: Sequence[Diagnostic], whole: Fragment, typed: bool) -> None:
-        self.problems.extend(problems)
         for problem in problems if not typed else ():
             at = problem.span.start - whole.base
             line = whole.text[whole.text.rfind("\n", 0, at) + 1 :].split("\n", 1)[0]
@@ -536,10 +333,11 @@ class _Reader:
     def _nothing(self, whole: Fragment) -> tuple[Declaration, ...]:
         """No declaration, and the names that it may have had."""
         self._lost = True
-        words = _WORD.findall(whole.text if _PLAIN.match(whole.text) else whole.text.split("\n", 1)[0])
+        words = _WORD.findall(whole.text if PLAIN.match(whole.text) else whole.text.split("\n", 1)[0])
         self.unsure.update(words or "*", _glued(whole.text))
         if (found := _IMPORT.match(whole.text)) and not (found[1] and _NAMES_OF_IMPORT.search(whole.text)):
-            self.unsure.update("*", {ANY_OPERATION} if '"' in whole.text and not found[1] else ())
+            listed = found[1] or _NAMES_OF_FROM.match(whole.text)
+            self.unsure.update("*", {ANY_OPERATION} if '"' in whole.text and not listed else ())
         self.unsure.update(_begun(whole.text.split("\n", 1)[0].strip()))
         return ()
 
@@ -547,9 +345,17 @@ class _Reader:
 _DECLARES_NONE = lazy_pattern(r"(?:\w+ *= *)?(?:if|elif|else|try|match|first|race)\b|[^\n]*\bin\b")
 
 
-def _block(hole: Hole) -> int | None:
+def _next_mistake(fragment: Fragment, known: Sequence[Diagnostic]) -> int:
+    """The offset in the source behind the code above the second of some mistakes; else MAX_LENGTH."""
+    later = sorted(fragment.offset(p.span.start) for p in known)[1:]
+    before = fragment.text[: fragment.text.rfind("\n", 0, later[0])].rstrip() if later else ""
+    return fragment.span(len(before), len(before)).start if later else MAX_LENGTH
+
+
+def _block(hole: Repair) -> int | None:
     """Where the block ends whose first line is a hole, if that line may have declared any name in it."""
-    text, margin = hole.text, hole.at - hole.text.rfind("\n", 0, hole.at) - 1
+    text = hole.fragment.text
+    margin = hole.at - text.rfind("\n", 0, hole.at) - 1
     if hole.at <= 0 or hole.lost.endswith((":", "}")) or text[hole.at] not in BLOCKS:
         return None
     if _DECLARES_NONE.match(hole.lost):
@@ -559,8 +365,36 @@ def _block(hole: Hole) -> int | None:
     return found.start() if found is not None else len(text)
 
 
+def _is_shape(problem: Diagnostic, whole: Fragment) -> bool:
+    """Whether a mistake is that of a closing bracket that starts its line, or of the indentation, which may
+    follow from the line above or below."""
+    at = problem.span.start - whole.base
+    closes = whole.text[at] in PAIRS and not whole.text[whole.text.rfind("\n", 0, at) + 1 : at].strip()
+    return problem.code == "GOT0003" or (problem.code == "GOT0009" and closes)
+
+
+def _told(
+    noted: Sequence[tuple[int, Diagnostic, bool]], fragment: Fragment, whole: Fragment
+) -> Iterator[Diagnostic]:
+    """The mistakes, each with the place of its hole or -1, without those that follow: of holes one below
+    another the first is told, where only the shape of the other is wrong, and one for each line."""
+    last, before = -1, False
+    told = set[int]()
+    for at, problem, shape in sorted(noted, key=lambda each: each[0]):
+        here = fragment.offset(at) if at >= 0 else -1
+        near = -1 < last <= here and not fragment.text[last + 1 : here].strip()
+        line = whole.text[: problem.span.start - whole.base].count("\n")
+        if not (near and (here == last or shape or before)) and line not in told:
+            yield problem
+            told.add(line)
+        if at >= 0:
+            last, before = here, shape
+
+
 def _cut_head(head: str) -> bool:
-    """Whether the head of a declaration may have had more inputs than are there."""
+    """Whether the head of a declaration may have had other inputs."""
+    if re.search(r"^ *:|\( *:|, *:", head, re.MULTILINE):
+        return True
     *lines, last = head.split("\n")
     if re.match(r"oper|\w+ +\w+\[", head):
         return True  # of its parts, nothing is known
@@ -608,7 +442,7 @@ def _scanned(fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[None, tup
 
     def order(problem: Diagnostic) -> tuple[int, bool, int]:
         at = problem.span.start - base
-        if problem.code == "GOT0004" and text.startswith(_THREE, at):
+        if problem.code == "GOT0004" and text.startswith(THREE, at):
             return -1, False, at
         return text.rfind("\n", 0, at), problem.code != "GOT0004", at
 
@@ -660,6 +494,20 @@ def _run(
             return None, (problem,), fault
     deep = _too_deep(node)
     return (None, (*builder.problems, deep), None) if deep else (node, tuple(builder.problems), None)
+
+
+def _reached(fragment: Fragment, lost: Mapping[int, str]) -> int:
+    """How far a text can be read, as an offset in the source; MAX_LENGTH where that is all."""
+    from gotlang.syntax.build import TreeBuilder
+    from gotlang.syntax.grammar import reader
+    from gotlang.syntax.reader import Unreadable
+
+    builder, end = TreeBuilder(fragment, lost), MAX_LENGTH
+    try:
+        reader().read(reader().tokens(fragment.text), "module", builder)
+    except Unreadable as failed:
+        end = fragment.span(*failed.place).start
+    return min((problem.span.start for problem in builder.problems), default=end)
 
 
 def _too_deep(root: Node) -> Diagnostic | None:

@@ -1,19 +1,22 @@
-"""What stands for a line that cannot be read, so that the rest of its declaration can.
+"""Repairs of a declaration with a mistake, so that the rest of it can be read.
 
-The line becomes a hole: one character that no program can have, which the grammar knows as a line, as the
-first line of a block, or as the head of a declaration (`LOST...` in `got.lark`). Every other character stays
-where it is. Of a hole nothing is known, so that nothing is said of what depends on it.
+A line that cannot be read becomes a hole: one character that no program can have, which the grammar knows as
+a line, as the first line of a block, or as the head of a declaration (`LOST...` in `got.lark`). Of a hole
+nothing is known, so that nothing is said of what depends on it. A line that is indented wrongly is moved.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gotlang.patterns import lazy_pattern
+from gotlang.span import Fragment
 from gotlang.syntax.typos import DECLARATIONS, misspelt
 
 _LINE, _BLOCK, _MATCH = "\0\1\2"
@@ -26,8 +29,6 @@ HEADS = {
     "operation": "\5",
 }
 """The hole for the head of a declaration that has a body, by its keyword: an operation becomes a scheme."""
-_BLANK = "\x0f"
-"""A blank that is no indentation."""
 _SEARCH = "\b"
 BLOCKS = _BLOCK, _MATCH, _SEARCH
 """The holes for the first line of a block."""
@@ -60,32 +61,60 @@ SIGNS = lazy_pattern(
 """What tells lines apart: texts, comments, brackets, and line ends before code."""
 
 
-class Hole(Struct, frozen=True):
-    """A text with a hole in it: where that is, and what it stands for. None where `at` is -1."""
+class Repair(Struct, frozen=True):
+    """A declaration as it may have been meant: with a hole for what is `lost` at an offset, or with none
+    where `at` is -1."""
 
-    text: str
-    at: int
-    lost: str
+    fragment: Fragment
+    at: int = -1
+    lost: str = ""
+    moved: int = -1
+    """The offset of a line above the mistake that was indented differently; -1 if none was."""
+
+    @property
+    def place(self) -> int:
+        """The offset of the hole in the source; -1 where there is none."""
+        return self.fragment.span(self.at, self.at).start if self.at >= 0 else -1
 
 
-def without_line(text: str, fault: int, code: str) -> Hole | None:
-    """A declaration with a hole for the line of a mistake; None where there is no room for it."""
-    if code == "GOT0004" and (mended := _with_quotes(text, fault)) is not None:
-        return mended
+def without_line(fragment: Fragment, fault: int, code: str) -> Iterator[Repair]:
+    """A declaration without the line of a mistake, in the ways that this can be meant, the most likely first:
+    with a hole for it, where that is possible."""
+    text = fragment.text
+    line = text.rfind("\n", 0, fault) + 1
+    if code == "GOT0004" and (mended := _with_quotes(fragment, fault)) is not None:
+        yield mended
+        return
+    if text[line:fault].strip() == _TEXT:  # what is behind the end of a text
+        yield Repair(fragment.edited(fault, text.index("\n", fault), ""))
+    if code == "GOT0004" and text.startswith(_TEXT + "\n", fault) and not text[line:fault].strip():
+        yield from _with_hole(fragment, line, _after(text, line), _margin(text, line), _LINE)
     start, end = _region(text, fault, code)
+    if code == "GOT0009" and start < line and text[fault] in ")]}":  # the line that opened it is not there
+        yield from _without(fragment, _after(text, start), end, "GOT0003")
+    yield from _without(fragment, start, end, code)
+    if code == "GOT0001":
+        yield from without_text(fragment, fault)
+
+
+def _without(fragment: Fragment, start: int, end: int, code: str) -> Iterator[Repair]:
+    """A declaration with a hole for some of its lines."""
+    text = fragment.text
     margin, lost = _margin(text, start), text[start:end].strip()
+    levels = _levels(text, start)
     column = margin
-    if start and (not margin or (code == "GOT0003" and margin not in _levels(text, start))):
-        inside = [level for level in _levels(text, start) if level > margin]
+    if start and (not margin or (code == "GOT0003" and margin not in levels)):
+        inside = [level for level in levels if level > margin]
         below = _margin(text, _next(text, end))
-        column = below if below in inside else min(inside, default=margin or below)
+        column = below if below in inside else min(inside, default=(margin and levels[-1]) or below)
     opens = _margin(text, _next(text, end)) > column
     sign = _head(text, lost) if start == 0 else _sign(text, _next(text, end), lost, opens)
-    return _with_hole(text, start, end, column, sign)
+    yield from _with_hole(fragment, start, end, column, sign)
 
 
-def _with_quotes(text: str, at: int) -> Hole | None:
+def _with_quotes(fragment: Fragment, at: int) -> Repair | None:
     """A text with a third quote before two, where that changes no indentation."""
+    text = fragment.text
     opens = text.count(_TEXT, 0, at) % 2 == 0
     quotes = 2 if text.startswith('""', at) else 1
     spaces = 3 - quotes
@@ -96,64 +125,132 @@ def _with_quotes(text: str, at: int) -> Hole | None:
         return None
     if opens and not text[text.rfind("\n", 0, at) + 1 : at].strip():
         return None
-    return Hole(text[: at - spaces] + _TEXT + text[at + quotes :], -1, "")
+    return Repair(fragment.edited(at - spaces, at + quotes, _TEXT))
 
 
-_DONE = lazy_pattern(
-    r' *(?:[a-z]\w*(?: *:[^=\n]+)? *= *(?:[A-Z]\w*\(|[^a-z\s]|\w+[(.\[])|[A-Z]\w*\(|"|return\b|skip\b|parse\b'
-    r'|(?:system|user|assistant|instruction|messages|tools)\b|\w+ +[\d"])'
-)
-"""A line that opens no block."""
+def indentations(fragment: Fragment, fault: int) -> Iterator[Repair]:
+    """A declaration with one line, or all of a block, moved to where it may belong (the line at fault, the
+    one below, and those that began the blocks around it; nearest columns first), or with a missing line."""
+    text = fragment.text
+    if fault == 0:
+        yield from _headed(fragment)
+        return
+    starts = [0, *line_starts(text)]
+    at = bisect_right(starts, fault) - 1
+    below = at
+    while below < len(starts) and _margin(text, starts[below]) >= _margin(text, starts[at]):
+        below += 1
+    begun = [number for number in _blocks(text, starts[: at + 1]) for number in (number, number - 1)]
+    end = starts[at + 1] if at + 1 < len(starts) else len(text)
+    own = _margin(text, starts[at])
+    if at > 1 and _margin(text, starts[at - 2]) == own != _margin(text, starts[at - 1]):
+        margin = _margin(text, starts[at - 1])
+        yield replace(_moved(fragment, starts[at - 1 : at], own - margin), moved=starts[at - 1] + margin)
+    if text[starts[at] : end].split("#")[0].rstrip().endswith((":", "=")):  # it has no lines yet
+        yield _with_line(fragment, end, _margin(text, starts[at]) + 4, _LINE)
+    tried = dict.fromkeys([(at, at + 1), (at, below), (at + 1, at + 2), *((n, n + 1) for n in begun[::-1])])
+    for first, end in tried:
+        if 0 < first < len(starts):
+            margin = _margin(text, starts[first])
+            above, next_ = (
+                _margin(text, starts[n]) if n < len(starts) else 0 for n in (first - 1, first + 1)
+            )
+            columns = {*_levels(text, starts[first]), above + 4, next_, next_ - 4} - {margin, 0, -4}
+            for column in sorted(columns, key=lambda column: abs(column - margin)):
+                yield _moved(fragment, starts[first:end], column - margin)
+    for sign in BLOCKS:
+        yield _with_line(fragment, starts[at], _margin(text, starts[at]) - 4, sign)
+    yield from without_text(fragment, fault)
 
 
-def without_indentation(text: str, fault: int) -> Hole | None:
-    """A text in which the lines from one that is too far in are where the line above is, if that opens no
-    block; at the margin if that is a declaration."""
-    start = text.rfind("\n", 0, fault) + 1
-    margin, starts = _margin(text, start), [0, *line_starts(text)]
-    if start not in starts:
+def _with_line(fragment: Fragment, start: int, column: int, sign: str) -> Repair:
+    """A declaration with a hole for a line that is missing."""
+    return Repair(fragment.edited(start, start, " " * column + sign + "\n"), start + max(0, column))
+
+
+def _moved(fragment: Fragment, starts: Sequence[int], by: int) -> Repair:
+    """Lines further in or out."""
+    for start in reversed(starts):
+        margin = _margin(fragment.text, start)
+        fragment = fragment.edited(start, start + margin, " " * (margin + by))
+    return Repair(fragment)
+
+
+def _blocks(text: str, starts: Sequence[int]) -> list[int]:
+    """The numbers of the lines that began the blocks which are open at the last of some lines."""
+    levels, begun = [0], [0]
+    for number, start in enumerate(starts):
+        margin = _margin(text, start)
+        while levels[-1] > margin:
+            if number == len(starts) - 1:
+                return begun
+            del levels[-1], begun[-1]
+        if levels[-1] < margin:
+            levels.append(margin)
+            begun.append(number)
+    return begun
+
+
+def at_margin(fragment: Fragment) -> Repair | None:
+    """A declaration whose head is moved to the margin; None where the first line is no head."""
+    text = fragment.text
+    below = _next(text, text.index("\n") + 1)
+    if (margin := _margin(text, 0)) and (_HEADED.match(text, margin) or _margin(text, below) > margin):
+        return _moved(fragment, [0], -margin)
+    return None
+
+
+def with_head(fragment: Fragment) -> Repair | None:
+    """Lines of a block without a declaration, with a hole for its head; None where they have one."""
+    text = fragment.text
+    if _margin(text, 0) == 0:
         return None
-    at = starts.index(start)
-    column = _levels(text, start)[-1] if at else 0
-    first = bool(at) and not _DONE.match(text, starts[at - 1])
-    if first:
-        below = next((own for line in starts[at:] if (own := _margin(text, line)) < margin), 0)
-        column = below if column < below else margin
-    if margin <= column:
-        return None
-    moved = text
-    for line in starts[at:]:
-        if (own := _margin(text, line)) < margin or (line == 0 and at):
-            break
-        inner = own if first and own > margin else column + own - margin
-        moved = moved[: line + inner] + _BLANK * (own - inner) + moved[line + own :]
-        if not at:
-            break
-    return Hole(moved, -1, "")
+    return Repair(fragment.edited(0, 0, HEADS[_kind(text)] + "\n"), 0)
 
 
-def with_head(text: str, base: int) -> str | None:
-    """Lines of a block without a declaration, with a hole for its head; None where it has no room."""
-    if base < 2 or _margin(text, 0) == 0 or _HEADED.match(text, _margin(text, 0)):
-        return None
-    return HEADS[_kind(text)] + "\n" + text
+def _headed(fragment: Fragment) -> Iterator[Repair]:
+    """A declaration whose head is at the margin: the first line, or a hole for one that is missing."""
+    text = fragment.text
+    below = _next(text, text.index("\n") + 1)
+    margin = _margin(text, 0)
+    if margin and (_HEADED.match(text, margin) or _margin(text, below) > margin):
+        yield _moved(fragment, [0], -margin)
+    elif margin:
+        yield from other_heads(Repair(fragment.edited(0, 0, HEADS[_kind(text)] + "\n"), 0))
 
 
 _HEADED = lazy_pattern(rf"(?:{'|'.join(DECLARATIONS)})\b|(?:\w+[ \t]+)?\w+\([^\n]*\)[ \t]*->", re.MULTILINE)
 
 
-def without_body(text: str) -> Hole | None:
+def other_heads(repair: Repair) -> Iterator[Repair]:
+    """A declaration whose head is a hole, and the same with the hole for each other kind of head."""
+    yield repair
+    if repair.lost.startswith(tuple(HEADS)):
+        return
+    for sign in dict.fromkeys(HEADS.values()):
+        yield replace(repair, fragment=repair.fragment.edited(repair.at, repair.at + 1, sign))
+
+
+def without_lines(fragment: Fragment, fault: int) -> Repair | None:
+    """A declaration of one line without the further lines at fault; None where it is the first."""
+    start, end = _region(fragment.text, fault, "")
+    return Repair(fragment.edited(start, end, "")) if start else None
+
+
+def without_body(fragment: Fragment) -> Repair | None:
     """A declaration with one hole for all of its lines but the head."""
+    text = fragment.text
     starts = list(line_starts(text))
     if not starts or not (margin := _margin(text, starts[0])):
         return None
-    return _with_hole(text, starts[0], len(text), margin, _LINE)
+    return next(_with_hole(fragment, starts[0], len(text), margin, _LINE), None)
 
 
-def without_tabs(text: str) -> Hole:
-    """A text with a space for each tab before its lines."""
-    spaced = re.sub(r"^[ \t]*\t[ \t]*", lambda found: " " * len(found[0]), text, flags=re.MULTILINE)
-    return Hole(spaced, -1, "\t")
+def without_tabs(fragment: Fragment) -> Repair:
+    """A text with spaces for the tabs before its lines, up to the next column that is a multiple of four."""
+    for found in reversed(list(re.finditer(r"^[ \t]*\t[ \t]*", fragment.text, re.MULTILINE))):
+        fragment = fragment.edited(*found.span(), found[0].expandtabs(4))
+    return Repair(fragment)
 
 
 def is_hole(text: str, at: int) -> bool:
@@ -228,14 +325,14 @@ def _end_of_text(text: str, fault: int) -> int:
     return _next(text, found.end()) - (margin if found[0].isspace() else 0) if found else len(text)
 
 
-def without_text(text: str, start: int) -> Hole | None:
+def without_text(fragment: Fragment, start: int) -> Iterator[Repair]:
     """A declaration with a hole for a text whose opening quotes are missing, from the line at fault to the
     end of that text."""
+    text = fragment.text
     start = text.rfind("\n", 0, start) + 1
     closing = text.find(_TEXT, start)
-    if not start or closing < 0:
-        return None
-    return _with_hole(text, start, _after(text, closing), _margin(text, start), _LINE)
+    if start and closing >= 0:
+        yield from _with_hole(fragment, start, _after(text, closing), _margin(text, start), _LINE)
 
 
 def _unpaired(text: str, start: int, fault: int) -> tuple[int, int]:
@@ -304,12 +401,11 @@ def _levels(text: str, end: int) -> list[int]:
 # ---------------------------------------------------------------- which hole
 
 
-def _with_hole(text: str, start: int, end: int, column: int, sign: str | None) -> Hole | None:
-    width = end - start - 1
-    if sign is None or width <= column:
-        return None
-    filled = (" " * column + sign).ljust(width) + "\n"
-    return Hole(text[:start] + filled + text[end:], start + column, text[start:end].strip())
+def _with_hole(fragment: Fragment, start: int, end: int, column: int, sign: str | None) -> Iterator[Repair]:
+    if sign is not None and end > start:
+        filled = (" " * column + sign).ljust(end - start - 1) + "\n"
+        lost = fragment.text[start:end].strip()
+        yield Repair(fragment.edited(start, end, filled), start + column, lost)
 
 
 def _sign(text: str, end: int, lost: str, opens: bool) -> str:
@@ -335,6 +431,8 @@ def _head(text: str, lost: str) -> str | None:
     begun = [word for word in HEADS if first and word.startswith(lost)]
     if word is None and (begun or "(" in lost or lost.endswith(":")):
         word = _kind(body)
+        if word in ("score", "scheme") and "->" in lost:
+            word = "score" if re.search(r"-> *(?:lower|higher)\b", lost) else "scheme"
         word = word if not begun or word in begun else begun[0]
     return HEADS[word] if word is not None else None
 
