@@ -17,6 +17,7 @@ from gotlang import trust
 from gotlang.cli.output import say
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError, reporting
+from gotlang.files import STORED
 from gotlang.packages import pip_install
 from gotlang.writing import real_path, replace_file
 
@@ -145,6 +146,8 @@ def _write_simulator(path: Path) -> int:
     from gotlang.api import load
     from gotlang.simulator import simulator_text
 
+    if path.name.endswith(STORED):
+        raise UsageError(f"{path} is not the text of a program", help="name a file that ends in .got")
     program = load(path)
     target = path.with_name(f"{path.stem}_sim.py")
     if program.ir(0).simulators or not program.prompts:
@@ -153,7 +156,7 @@ def _write_simulator(path: Path) -> int:
     if target.exists() or target.is_symlink():
         line = f'simulate with "{target.name}"'
         raise UsageError(f"{target} already exists", help=f"use it: write `{line}` in {path.name}")
-    lines = path.read_text("utf-8").splitlines(keepends=True)
+    lines = program.compilation.source.text.splitlines(keepends=True)
     comments = list(takewhile(lambda line: line.startswith("#"), lines))
     rest = "".join(lines[len(comments) :]).lstrip("\n")
     head = "".join(comments) + "\n" * bool(comments)

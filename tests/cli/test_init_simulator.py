@@ -98,3 +98,18 @@ def test_it_overwrites_nothing_and_takes_only_programs_with_prompts(tmp_path: Pa
         assert done.returncode == 2 and words in done.stderr, done.stderr
     assert (tmp_path / "short_sim.py").read_text() == "mine"
     assert "simulate" not in (tmp_path / "short.got").read_text()
+
+
+def test_programs_from_windows_and_stored_ones(tmp_path: Path) -> None:
+    text = '# Short.\nprompt say(x: int) -> int:\n    "{{ x }}"\n\n'
+    text += "scheme s(x: int) -> int:\n    Generate() say(x)\n"
+    (tmp_path / "a.got").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    own = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    assert gotc("init", "--simulator", "a.got", cwd=tmp_path, **own).returncode == 0
+    assert load(tmp_path / "a.got").ir(0).simulators
+    (tmp_path / "b.got").write_text(text)
+    stored = tmp_path / "b.ir.json"
+    stored.write_text(gotc("ir", "b.got", "--json", cwd=tmp_path).stdout)
+    before = stored.read_text()
+    done = gotc("init", "--simulator", "b.ir.json", cwd=tmp_path, **own)
+    assert (done.returncode, stored.read_text()) == (2, before), done.stderr
