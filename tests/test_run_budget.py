@@ -56,7 +56,7 @@ def spend(
             runs = [session.run(given, truth=3) for given in inputs]
             found = await asyncio.gather(*runs, return_exceptions=True)
             budget = session.runner.budget
-            return list(found), Fraction(budget.spent_usd), budget.spent_calls
+            return list(found), budget.charged.usd + budget.uncertain.usd, budget.spent_calls
 
     found, usd, calls = on_virtual_time(work)
     for one in found:

@@ -11,7 +11,7 @@ was killed, the document has only the schemes that have begun (`unfinished`), th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from heapq import merge
 from itertools import groupby
@@ -91,10 +91,7 @@ def results_document(results: Comparison | Evaluation) -> dict[str, Any]:
     found = {name: value for name, value in results.to_dict().items() if name != "runs"}
     if isinstance(results, Comparison):
         found["schemes"] = [{k: v for k, v in one.items() if k != "runs"} for one in found["schemes"]]
-        entries = results.entries
-    else:
-        entries = (ComparedScheme(results.scheme, results),)
-    found["evaluations"] = [_settings(entry) for entry in entries]
+    found["evaluations"] = [_settings(entry) for entry in as_comparison(results).entries]
     return found
 
 
@@ -122,18 +119,21 @@ def unfinished(begun: Iterable[Evaluation]) -> dict[str, Any]:
 
 def row_line(scheme: int, run: RowRun) -> dict[str, Any]:
     """A run that ended, as the history stores it at once."""
-    made = [{"scheme": scheme, **run.to_dict()}]
-    return {"row": run.row.number, "inputs": dict(run.row.inputs), "truth": run.row.truth, "runs": made}
+    return _line([(scheme, run)])
 
 
 def rows_of(results: Comparison) -> Iterator[dict[str, Any]]:
     """The rows as the history stores them, in their order."""
     tagged = (_tagged(number, entry.evaluation.runs) for number, entry in enumerate(results.entries))
     for _, runs in groupby(merge(*tagged, key=lambda one: one[1].row.number), lambda one: one[1].row.number):
-        several = list(runs)
-        row = several[0][1].row
-        made = [{"scheme": scheme, **run.to_dict()} for scheme, run in several]
-        yield {"row": row.number, "inputs": dict(row.inputs), "truth": row.truth, "runs": made}
+        yield _line(list(runs))
+
+
+def _line(runs: Sequence[tuple[int, RowRun]]) -> dict[str, Any]:
+    """A row with its runs, each with the number of its scheme."""
+    row = runs[0][1].row
+    made = [{"scheme": scheme, **run.to_dict()} for scheme, run in runs]
+    return {"row": row.number, "inputs": dict(row.inputs), "truth": row.truth, "runs": made}
 
 
 def _tagged(number: int, runs: Iterable[RowRun]) -> Iterator[tuple[int, RowRun]]:

@@ -70,11 +70,6 @@ class Budget:
         return self.charged.calls + self.uncertain.calls
 
     @property
-    def spent_usd(self) -> float:
-        """US dollars that count towards the limit, charged and uncertain, where the price is known."""
-        return float(self._spent)
-
-    @property
     def _spent(self) -> Fraction:
         return self.charged.usd + self.uncertain.usd
 
