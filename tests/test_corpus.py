@@ -117,6 +117,14 @@ def test_what_is_no_folder_of_texts_is_refused_with_its_place(notes: Path) -> No
     with pytest.raises(UsageError, match=r"latin\.txt is not UTF-8 \(byte 2\)"):
         open_corpus(notes)
     (notes / "latin.txt").unlink()
+    os.mkfifo(notes / "pipe.txt")
+    with pytest.raises(UsageError, match=r"pipe\.txt: it is not a regular file"):
+        open_corpus(notes)
+    (notes / "pipe.txt").unlink()
+    (notes / "loop.txt").symlink_to("loop.txt")
+    with pytest.raises(UsageError, match=r"cannot read .*loop\.txt"):
+        open_corpus(notes)
+    (notes / "loop.txt").unlink()
     (notes.parent / "other.txt").write_text("out there")
     (notes / "link.txt").symlink_to(notes.parent / "other.txt")
     with pytest.raises(UsageError, match=r"link\.txt leads out of the corpus"):

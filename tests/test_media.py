@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -109,6 +110,13 @@ def test_what_cannot_be_shown_is_told_before_anything_is_sent(
     with pytest.raises(UsageError, match=words) as caught:
         run_in_order(SHOWS, given, model)
     assert asked == [] and ("`others`" if kind == "image" else "`about`") in caught.value.message
+
+
+def test_what_has_no_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (str(tmp_path / "pipe"), "/dev/zero", str(tmp_path)):
+        with pytest.raises(UsageError, match="it is not a regular file"):
+            media_of("image", path)
 
 
 def test_a_data_file_names_files_beside_it_and_no_others(tmp_path: Path) -> None:

@@ -171,6 +171,9 @@ def exit_code(arguments: Sequence[str]) -> int:
         _discard_output()
         return 1
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            output.message(f"no file can have such a name: {str(error.filename)[:60]}...")
+            return output.USAGE
         if error.errno not in _FULL_DISK or error.filename is not None:
             return output.bug(error)
         _discard_output()

@@ -83,6 +83,8 @@ def _folder(path: Path, index: Any) -> Search:
             continue
         if not real_path(file).is_relative_to(real_path(path)):
             raise UsageError(f"{file} leads out of the corpus {path}", help="copy the file into the folder")
+        if file.exists() and not file.is_file():
+            raise UsageError(f"cannot read {file}: it is not a regular file")
         try:
             text = file.read_bytes().decode("utf-8-sig").strip()
         except UnicodeDecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -41,6 +42,8 @@ def media_of(kind: str, path: str) -> Media:
         raise not_found(Path(path)) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    if not stat.S_ISREG(state.st_mode):  # a pipe or a device may have no end
+        raise UsageError(f"cannot read {path}: it is not a regular file")
     if state.st_size > MOST_BYTES:
         raise UsageError(
             f"{path} has {state.st_size:,} bytes, and at most {MOST_BYTES:,} are sent to a model"

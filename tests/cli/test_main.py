@@ -260,3 +260,13 @@ def test_what_goes_to_one_log_is_in_order(tmp_path: Path) -> None:
     )
     assert done.stdout.startswith("error[GOT0103]"), done.stdout
     assert done.stdout.endswith("1 file: 1 error\n"), done.stdout
+
+
+def test_a_name_that_no_file_can_have_is_one_message(gotc: Gotc, folder: Path) -> None:
+    for words in (
+        ("run", "vote.got", "--input", "question=why", "--record", "x" * 3000),
+        ("graph", "x" * 3000),
+    ):
+        done = gotc(*words)
+        assert (done.code, done.out) == (2, ""), done.err
+        assert "no file can have such a name: xxxx" in done.err, done.err
