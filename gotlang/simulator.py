@@ -13,7 +13,17 @@ from gotlang.errors import EvaluationError
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Program, Prompt
 from gotlang.ir.text import to_text
-from gotlang.types import AnyType, DictType, ListType, LiteralType, RecordType, Simple, Type, UnionType
+from gotlang.types import (
+    AnyType,
+    DictType,
+    ListType,
+    LiteralType,
+    OptionalType,
+    RecordType,
+    Simple,
+    Type,
+    UnionType,
+)
 
 WORDS = ("alpha", "beta", "gamma", "delta")
 VARIANTS = 4
@@ -58,6 +68,8 @@ def made_up(type_: Type, chance: random.Random, depth: int = 0) -> Any:
             return [made_up(element, chance, inner) for _ in range(0 if deep else chance.randrange(1, 4))]
         case DictType(value=value):
             return {word: made_up(value, chance, inner) for word in chance.sample(WORDS, 0 if deep else 2)}
+        case OptionalType(inner=least):
+            return None if deep or chance.random() < 0.25 else made_up(least, chance, inner)
         case RecordType(fields=fields):
             return {name: made_up(field, chance, inner) for name, field in fields}
         case UnionType(cases):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from gotlang.diagnostics import nearest
 from gotlang.operations.search import BACKUPS, CLAUSES, SELECTIONS, selections
 from gotlang.scope import UNKNOWN, Facts, PoolType, Scope, Variable
 from gotlang.semantics.facts import leaving_one, require_one_score
@@ -82,9 +83,9 @@ def _clauses(checker: PipelineChecker, node: n.Search, where: Scope) -> None:
         elif name in CLAUSES:
             check_setting(name, clause.value, CLAUSES[name], where, checker.expressions)
         else:
-            report.unknown(
-                "GOT0751", "part of the head", name, clause.name.span, [*CLAUSES, "select", "until"]
-            )
+            known = (*CLAUSES, "select", "until")
+            report.unknown("GOT0751", "clause", name, clause.name.span, known)
+            seen.add(nearest(name, known) or name)
     lost = isinstance(node.root, e.Reference) and node.root.name == e.HOLE
     for name, help in (
         ("rollouts", "say how many states are expanded at most: `rollouts 30`"),

@@ -80,7 +80,8 @@ def check_tests(
         seen.add(name)
         check_limits(node.within, ("calls", "usd"), report)
         if node.share is not None and not 0 < float(str(node.share.value)) <= 1:
-            report.error("GOT0764", "a share lies between 0 and 1", node.share.span)
+            help = "write `at least 0.7 of 30`: in that share of 30 tries"
+            report.error("GOT0764", "a share lies between 0 and 1", node.share.span, help=help)
         if node.times is not None and not 1 <= node.times <= 10_000:
             report.error("GOT0764", "a law is tried 1 to 10,000 times", node.span)
         inputs: list[tuple[str, Generator]] = []

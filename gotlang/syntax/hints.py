@@ -192,9 +192,13 @@ def _hint(
     if met in _SIGNS and terminal in {"", "VBAR", "QMARK"}:
         return _SIGNS[met]
     if terminal == "OPERATION" and wanted == {"NAME"} and before.endswith("."):
+        if text[at + len(met) : at + len(met) + 1] == "(":
+            return f"import the operation by its name: `from ... import {met}`"
         return f"a case goes by its own name: `{met}`"
     if terminal == "OPERATION" and re.match(r"(?:prompt|score|scheme|function|metric)\b.*[(,]$", before):
         return f"names start with a small letter, such as `{met[0].lower()}{met[1:]}`"
+    if terminal == "NAME" and (called := re.fullmatch(r"(?:\w+ = )?([a-z]\w*)\([^()]*\)", before)):
+        return f"operations start with a capital: `{called[1][0].upper()}{called[1][1:]}(...)`"
     if met == "decreases":
         return "write `decreases` before `within`"
     if before == "repeat until":

@@ -12,7 +12,9 @@ from support.gotc import ROOT, gotc
 
 from gotlang.api import Options, compile, formatted, load
 from gotlang.errors import RunError
+from gotlang.simulator import made_up
 from gotlang.span import Source
+from gotlang.types import INT, OptionalType
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FILES = re.compile(r"^```\w+ file=(\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -48,6 +50,11 @@ def test_every_program_of_the_pages_runs_with_it(page: Path, text: str, tmp_path
         except RunError as error:
             # Made-up responses may leave nothing valid; that they cannot be read is another matter.
             assert error.failures and "cannot be read" not in str(error.failures)
+
+
+def test_what_may_be_none_is_sometimes_there() -> None:
+    made = [made_up(OptionalType(INT), random.Random(seed)) for seed in range(20)]
+    assert None in made and any(isinstance(one, int) for one in made)
 
 
 def test_it_tells_log_probabilities_where_the_program_asks_for_them(tmp_path: Path) -> None:
