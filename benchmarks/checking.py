@@ -3,7 +3,8 @@
     python benchmarks/checking.py [--lines 1000 10000 100000] [--rounds 5]
 
 A program is programs/sorting.got repeated, each copy with its own names; a small one is
-programs/least_to_most.got. Each round runs every command once, and `python -c pass`; times are of whole
+programs/least_to_most.got, whose prompts need Jinja, or programs/chain_of_thought.got, whose prompt does not.
+Each round runs every command once, and `python -c pass`; times are of whole
 commands, medians with the least and the most, and so are their ratios to the `pass` of the same round.
 `first` is a check with an empty cache folder, `again` the next one, of an unchanged program. `x compile()`
 is the time of a first check beyond that of a small program, a line, beside that of CPython's `compile()` for
@@ -27,9 +28,12 @@ from measurement import PROGRAMS, ROOT, options, report
 
 SORTING = (PROGRAMS / "sorting.got").read_text().replace('simulate with "sorting_sim.py"\n', "")
 DECLARED = re.compile(r"^(?:param|prompt|score|scheme) (\w+)", re.MULTILINE)
-SMALL = "least_to_most.got"
+SMALL = {"small": "least_to_most.got", "plain": "chain_of_thought.got"}
 GOALS = {"first, 10,000": 1.5, "again, 10,000": 0.15}
-RATIOS = {"first, small": 8, "again, small": 8, "run, small": 12}
+RATIOS = {
+    **dict.fromkeys(("first, small", "again, small", "first, plain", "again, plain"), 8),
+    **dict.fromkeys(("run, small", "run, plain"), 12),
+}
 """The goals: seconds, and multiples of `python -c pass`."""
 
 
@@ -99,18 +103,15 @@ def rows(sizes: list[int], rounds: int) -> Iterator[tuple[object, ...]]:
         folder = Path(temporary)
         for path in PROGRAMS.glob("*.py"):
             shutil.copy(path, folder)
-        shutil.copy(PROGRAMS / SMALL, folder / "small.got")
-        files = {"small": folder / "small.got"}
+        files = {name: folder / f"{name}.got" for name in SMALL}
+        for name, file in files.items():
+            shutil.copy(PROGRAMS / SMALL[name], file)
         for size in sizes:
             files[f"{size:,}"] = folder / f"program{size}.got"
             files[f"{size:,}"].write_text(program(size))
         kept = {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
-        run = (
-            "run",
-            "small.got",
-            "--input",
-            "story=Ada has 7 pens. She finds 5 more. How many pens does Ada have?",
-        )
+        told = "story=Ada has 7 pens. She finds 5 more. How many pens does Ada have?"
+        runs = {f"run, {name}": ("run", f"{name}.got", "--allow-python", "--input", told) for name in SMALL}
         for number in range(rounds + 1):
             kept["XDG_CACHE_HOME"] = str(folder / f"cache{number}")
             once, _ = timed([sys.executable, "-c", "pass"], folder, kept)
@@ -119,7 +120,7 @@ def rows(sizes: list[int], rounds: int) -> Iterator[tuple[object, ...]]:
                 for name, file in files.items()
                 for kind in ("first", "again")
             }
-            for name, arguments in {**commands, "run, small": run}.items():
+            for name, arguments in {**commands, **runs}.items():
                 seconds, peak = measure(*arguments, cwd=folder, **kept)
                 if number:  # the first round writes bytecode, and fills the cache of the run
                     times.setdefault(name, []).append(seconds)
@@ -131,7 +132,7 @@ def rows(sizes: list[int], rounds: int) -> Iterator[tuple[object, ...]]:
     start = median(times["first, small"])
     for name, found in times.items():
         kind, _, size = name.partition(", ")
-        beyond = size != "small" and kind == "first"
+        beyond = size not in SMALL and kind == "first"
         yield (
             "gotc run, all answers from the cache" if kind == "run" else f"gotc check, {kind}",
             lines[name],

@@ -162,10 +162,28 @@ def test_an_unchanged_check_imports_no_compiler_and_reads_no_grammar(folder: Pat
     )
     assert first & heavy
     assert not again & heavy
-    for found, own, most in ((first, 125, 320), (again, 25, 200)):
+    # A prompt that only shows inputs needs no Jinja.
+    assert "jinja2" not in first
+    for found, own, most in ((first, 122, 260), (again, 25, 180)):
         assert len({name for name in found if name.startswith("gotlang")}) <= own
         assert len({name for name in found if "dataclass:" not in name}) < most
         assert not {name for name in found if name.startswith("dataclass:")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "most"), [(["fmt", "vote.got"], 200), (["--help"], 160), (["--version"], 160)]
+)
+def test_formatting_and_help_import_no_runtime(folder: Path, arguments: list[str], most: int) -> None:
+    code = f"import sys; from gotlang.cli.main import exit_code; exit_code({arguments})"
+    code = f"{code}; print('MODULES', *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{_DATACLASSES}"],
+        cwd=folder, env=environment(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = set(done.stdout.partition("MODULES ")[2].split())
+    assert {"gotlang.cli.main", "click"} <= found
+    assert found.isdisjoint({"asyncio", "jinja2", "lark", "gotlang.api", "gotlang.semantics.check"})
+    assert len(found) < most and not any(name.startswith("dataclass:") for name in found)
 
 
 def test_a_run_does_not_look_again_for_what_a_check_has_found(folder: Path) -> None:
@@ -192,10 +210,14 @@ def test_a_run_does_not_look_again_for_what_a_check_has_found(folder: Path) -> N
         "importlib.metadata",
         "tomllib",
         "difflib",
+        "jinja2",
+        "statistics",
+        "gotlang.cache.cassette",
+        "gotlang.evaluate.rows",
     }
     assert heavy.isdisjoint(last)
-    assert len({name for name in last if "dataclass:" not in name}) < 480
-    assert len({name for name in last if name.startswith("dataclass:")}) <= 40
+    assert len({name for name in last if "dataclass:" not in name}) < 445
+    assert len({name for name in last if name.startswith("dataclass:")}) <= 16
     (folder / "vote_sim.py").write_text("def other(rng): ...\n")
     wrong = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True)
     assert "error[GOT" in wrong.stderr
