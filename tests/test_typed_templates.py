@@ -213,7 +213,7 @@ def templates(draw: st.DrawFn, depth: int = 2) -> str:
 
 
 @given(templates(), st.data())
-@tried(300)
+@tried(1000)
 @example("{% for x, y in r | items %}{{ x }}{{ y }}{% endfor %}", None)
 def test_what_passes_the_check_renders(text: str, data: st.DataObject | None) -> None:
     try:
