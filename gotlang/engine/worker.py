@@ -187,7 +187,7 @@ class Worker:
             budget = self._budgets[name]
             budget.lease_calls = LEASE_CALLS
         same = base.limits.total.limit == job.limit
-        return replace(
+        return structs.replace(
             base,
             program=job.program,
             params=job.params,
