@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.gotc import gotc
 
 from gotlang import trust
 from gotlang.api import Options, load
@@ -60,6 +61,15 @@ def test_a_server_that_is_started_gets_no_keys_and_may_die(
     assert told[2].startswith("Error: `add`: ")
     assert told[3] == "[]"
     assert all(text.startswith("Error: MCP server") for text in told[4:]) and len(told) == 6
+
+
+def test_lines_that_are_no_messages_are_skipped_in_silence(tmp_path: Path) -> None:
+    at = f"sh -c 'echo hello; exec {COMMAND}'"
+    (tmp_path / "main.got").write_text(TEXT.format(at=at, names="add"))
+    words = ("--model", "openai:m", "--base-url", "http://127.0.0.1:1/v1", "--no-retry", "--allow-python")
+    done = gotc("run", "main.got", "--input", "n=1", *words, cwd=tmp_path)
+    assert done.returncode == 1 and "no connection" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr and "hello" not in done.stderr, done.stderr
 
 
 def test_a_server_at_an_address(tmp_path: Path) -> None:

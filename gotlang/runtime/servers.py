@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import shlex
 import threading
@@ -77,6 +78,7 @@ class Servers:
         except ImportError:
             absent = f"MCP server {one.path}: the package `mcp` is not installed"
             raise UsageError(absent, help=pip_install("mcp")) from None
+        logging.getLogger("mcp").addHandler(logging.NullHandler())  # a line that is no message is skipped
         at: Any = one.path
         if "://" not in one.path:
             command, *words = shlex.split(one.path)
