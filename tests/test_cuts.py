@@ -15,7 +15,7 @@ from tests.cuts import KINDS, hold
 from tests.recovery import Lost, programs
 from tests.support.laws import NEW, times
 
-RARE = {"deleted": 0.02}
+RARE = {"deleted": 0.02, "unclosed": 0.02}
 """The share of the damages of a kind that may lose more, or add an error, where it is not 1%: at the quotes
 of texts over several lines, and in templates, of which only the first mistake is found. None here does."""
 
