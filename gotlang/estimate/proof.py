@@ -55,8 +55,8 @@ class Unproven:
             return "give its price in a file with `--prices`"
         if self.most is None:
             return "bound what is in the formula: a constant `k`, `count`, `min(n, 5)`, a known depth"
-        what = "what is in the formula" if self._varies else "its `k`, `count`, `turns`, `retries` or rounds"
-        return f"raise the budget, or lower {what}"
+        known = "its `k`, `count`, `turns`, `retries`, `hedge` or rounds"
+        return f"raise the budget, or lower {'what is in the formula' if self._varies else known}"
 
     @property
     def _varies(self) -> bool:
