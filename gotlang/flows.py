@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,9 @@ class _Unknown:
 
 
 UNKNOWN: Any = _Unknown()
+SCATTERED: Final = 6 * 128
+"""How many times as many tokens a text in pieces may be: the longest tokens of known vocabularies have 128
+characters, commas or blanks for example, and each may end as six, such as `"", ` or `\\u003c`."""
 
 
 @final

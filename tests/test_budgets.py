@@ -3,15 +3,25 @@ refused."""
 
 from __future__ import annotations
 
+import json
+import math
 import random
 from pathlib import Path
 
 import pytest
 from cli.conftest import Gotc, folder, gotc  # noqa: F401
+from jinja2 import Environment
 from support.openai_server import OpenAIServer
 
 import gotlang
+from gotlang.diagnostics import Diagnostic
+from gotlang.estimate.lengths import longest
+from gotlang.flows import Guess
+from gotlang.ir.evaluate import evaluate
 from gotlang.models.simulated import SimulatedModel
+from gotlang.span import Source
+from gotlang.syntax.parse import parse_expression
+from gotlang.templates.longest import Longest
 from tests.budgets import Sent, hold, proven
 from tests.support.laws import NEW, times
 
@@ -167,6 +177,31 @@ scheme main(q: str) -> str:
     bounds = proven(program, model, inputs)
     assert spent <= bounds.get("usd", spent)
     assert "usd" in bounds or case in {"a text in place of another", "a large number", "characters"}
+
+
+@pytest.mark.parametrize(
+    ("written", "token"),
+    [
+        ('split(it, ",")', "," * 128),
+        ("lines(it)", "\n" * 128),
+        ("lower(it)", "A" * 128),
+        ("{{ it | list }}", "a" * 128),
+        ("{{ it | reverse }}", "a" * 128),
+        ("{{ it | tojson }}", "<" * 128),
+    ],
+)
+def test_a_token_may_be_a_text_of_128_characters_that_are_shown_one_by_one(written: str, token: str) -> None:
+    """Real vocabularies have such tokens; each character of what is shown is a token at worst."""
+    if written.startswith("{{"):
+        shown = Environment().from_string(written).render(it=token)
+        bound = Longest(lambda value: 1, {"it": 1}, {}).blocks(Environment().parse(written).body)
+    else:
+        node = parse_expression(Source("expression", written))
+        assert not isinstance(node, Diagnostic)
+        found = evaluate(node, {"it": token})
+        shown = found if isinstance(found, str) else json.dumps(found)
+        bound = longest(node, {"it": Guess(tokens=(0, 1))}, lambda value: 1)
+    assert len(shown) <= bound < math.inf
 
 
 class Numbers:

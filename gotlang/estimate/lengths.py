@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
-from gotlang.flows import NOTHING_KNOWN, Guess, Names
+from gotlang.flows import NOTHING_KNOWN, SCATTERED, Guess, Names
 from gotlang.syntax import expressions as e
 
 NUMBER: Final = 24
@@ -29,7 +29,8 @@ _GROWTH: Final[Mapping[str, float]] = {
     **_growth(0, "exact_match f1 count_difference"),
     **_growth(1, "sorted unique set intersection difference concat get values keys strip min max reversed"),
     **_growth(1, "flatten sum str int float abs round floor ceil"),
-    **_growth(_BESIDE, "split lines zip matches lower upper"),
+    **_growth(_BESIDE, "zip"),
+    **_growth(SCATTERED, "split lines matches lower upper"),
     **_growth(2 * _BESIDE, "enumerate counts"),
 }
 """By built-in function: how many times as long as its arguments together its value may be. Of others, such as

@@ -9,18 +9,22 @@ from typing import Any, Final, final
 
 from jinja2 import nodes
 
+from gotlang.flows import SCATTERED
+
 _NUMBER: Final = 310
 """Tokens of a number that is worked out, at most; large whole ones are as long as what they are made of."""
 _BESIDE: Final = 4
 """Tokens of what is written around each element of a list."""
 _NUMBERS: Final = ("wordcount", "length", "count")
 _KEPT: Final = {
-    *("string", "trim", "list", "first", "last", "min", "max", "sort", "unique", "reverse"),
-    *("sum", "int", "float", "round", "abs"),
+    *("string", "trim", "first", "last", "min", "max", "sum", "int", "float", "round", "abs"),
 }
 """Filters whose result is no longer than what they are applied to, or a number."""
-_SPREAD: Final = ("capitalize", "lower", "title", "upper", "batch", "items", "tojson")
-"""Those whose result may be longer, but not `_BESIDE` times as long. Of others nothing is known."""
+_PIECES: Final = {
+    *("capitalize", "lower", "title", "upper", "tojson"),
+    *("list", "sort", "unique", "reverse", "batch", "items"),
+}
+"""Those that may show each character of a text by itself. Of others nothing is known."""
 _SAME_COUNT: Final = ("list", "sort", "reverse", "unique", "items", "map", "batch")
 """Filters that leave no more elements than there were."""
 
@@ -105,6 +109,8 @@ class Longest:
                 return max(of(node.node), *map(of, node.args), 0)
             case nodes.Filter(name=name) if name in _NUMBERS:
                 return _NUMBER
-            case nodes.Filter(name=name) if name in _KEPT or name in _SPREAD:
-                return max(_NUMBER, of(node.node) * (1 if name in _KEPT else _BESIDE))
+            case nodes.Filter(name=name) if name in _KEPT:
+                return max(_NUMBER, of(node.node))
+            case nodes.Filter(name=name) if name in _PIECES:
+                return of(node.node) * SCATTERED + _BESIDE
         return math.inf
