@@ -422,8 +422,8 @@ class _Printer:
             after = next(iter(node.operands), node.again)
             place = _gap(node.operation, after) if after else node.span
             settings = self._brackets("(", node.settings, place)
-        elif flat(operands).startswith(" ("):
-            settings = "()"  # otherwise the operand would be read as settings
+        elif flat(operands).startswith((" (", " {")):
+            settings = "()"  # otherwise the operand would be read as settings, or as the fields of a case
         return self._join(node.operation, settings, *operands, (" ", node.again))
 
     def expression(self, node: e.Expression, level: int = _ANY) -> list[Piece]:
