@@ -152,7 +152,8 @@ def complete(body: bytes) -> bytes:
     from support.openai_server import OpenAIServer, Seen
     from support.sorter import Sorter
 
-    seen = Seen(0, 0.0, "/v1/chat/completions", {}, json.loads(body))
+    asked = json.loads(body)
+    seen = Seen(0, 0.0, "/v1/chat/completions", {}, asked, asked)
     return json.dumps(OpenAIServer(Sorter(by="place"))._completion(seen)).encode()
 
 
