@@ -290,3 +290,17 @@ def test_each_declared_name_can_be_renamed_in_each_program(path: Path) -> None:
         new = "Renamed1" if symbol.kind in ("operation", "case") else "renamed_1"
         edits = renamed([made], symbol, new)
         assert len(edits) >= 1, symbol
+
+
+def test_a_field_that_a_loop_of_a_template_shows_is_renamed() -> None:
+    """The elements of a list of records, inside each other, and after a loop its variable means nothing."""
+    path = ROOT / "programs" / "react.got"
+    made = analyzed(str(path), path.read_text("utf-8"), {})
+    (symbol,) = {
+        o.symbol
+        for o in occurrences(made)
+        if o.declares and o.symbol.kind == "field" and o.symbol.name == "found"
+    }
+    edits = renamed([made], symbol, "pages_found")
+    after = applied(made.source.text, edits)
+    assert '{{ turn.pages_found | join(" ") }}' in after and "pages_found: texts" in after

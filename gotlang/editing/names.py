@@ -28,6 +28,8 @@ _MOST_ALIASES = 10
 """Names of types that mean each other, one after another."""
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|(?P<word>[A-Za-z_]\w*)|[^\w\s]")
+_LOOP = re.compile(r"\{%-?\s*for\s+(\w+)\s+in\b")
+_LOOP_END = re.compile(r"\{%-?\s*endfor\b")
 _AFTER = re.compile(r"\s*(=(?!=)|\.|\()?")
 _JINJA = (
     "for", "in", "if", "else", "elif", "endif", "endfor", "set", "not", "and", "or",
@@ -291,10 +293,13 @@ class _Finder:
 
     def _tags(self, source: Source, start: int, end: int, names: _Names) -> None:
         """The names in the tags of a template, which is a part of a source."""
-        inside = names.new_child()
+        inside, loops = names.new_child(), list[tuple[str, n.TypeNode | None]]()
         for tag in _TAG.finditer(source.text, start, end):
             opened: list[Symbol | None] = []
             before, owner, of = "", None, None
+            loop, ends = _LOOP.match(tag[0]), _LOOP_END.match(tag[0])
+            if ends is not None and loops:
+                loops.pop()
             for token in _TOKEN.finditer(source.text, tag.start() + 2, tag.end() - 2):
                 word, span = token[0], Span(source.name, *token.span())
                 following = _AFTER.match(source.text, token.end(), tag.end() - 2)
@@ -309,6 +314,8 @@ class _Finder:
                     takes = self._takes(opened[-1])
                     if word in takes:
                         self._add(span, takes[word])
+                elif token["word"] and word in (elements := dict(loops)):
+                    owner, of = None, elements[word]
                 elif token["word"] and word not in _JINJA:
                     owner = inside.get(word)
                     module = self.aliases.get(word)
@@ -321,6 +328,11 @@ class _Finder:
                         owner = None
                     of = self.declared_types.get(owner) if owner is not None else None
                 before = word
+            if loop is not None:
+                of = self._meant(of, names)
+                loops.append(
+                    (loop[1], of.arguments[0] if isinstance(of, n.NamedType) and of.arguments else None)
+                )
 
     def _member(
         self, span: Span, word: str, owner: Symbol | None, of: n.TypeNode | None, names: _Names
@@ -331,17 +343,22 @@ class _Finder:
             if found is not None:
                 self._add(span, found)
             return found, None
-        for _ in range(_MOST_ALIASES):
-            if isinstance(of, n.OptionalTypeNode):
-                of = of.type
-            elif isinstance(of, n.NamedType) and (alias := names.get(of.name.text)) in self.declared_types:
-                of = self.declared_types[self.means.get(alias, alias)] if alias is not None else None
+        of = self._meant(of, names)
         if isinstance(of, n.RecordTypeNode):
             known = {each.name.text: each.type for each in of.fields}
             if word in known:
                 self._add(span, Symbol("field", word, owner=shape("", known)))
                 return None, known[word]
         return None, None
+
+    def _meant(self, of: n.TypeNode | None, names: _Names) -> n.TypeNode | None:
+        """The type that an alias stands for, of an optional one its inner type."""
+        for _ in range(_MOST_ALIASES):
+            if isinstance(of, n.OptionalTypeNode):
+                of = of.type
+            elif isinstance(of, n.NamedType) and (alias := names.get(of.name.text)) in self.declared_types:
+                of = self.declared_types[self.means.get(alias, alias)] if alias is not None else None
+        return of
 
     # ---------------------------------------------------------------- pipelines
 
