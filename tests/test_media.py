@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -81,7 +82,7 @@ def test_the_key_is_that_of_the_content(tmp_path: Path) -> None:
         for path in (one, moved, other)
     ]
     assert keys[0] == keys[1] != keys[2]
-    moved.write_bytes(b"\xff\xd8\xff changed")
+    moved.write_bytes(_jpeg(b"changed"))
     assert media_of("image", str(moved)).mime == "image/jpeg"
 
 
@@ -89,7 +90,7 @@ def test_the_key_is_that_of_the_content(tmp_path: Path) -> None:
     ("kind", "content", "words"),
     [
         ("image", None, "there is no file"),
-        ("image", b"GIF", "is no image that models take"),
+        ("image", b"GIF8", "is no image that models take"),
         ("image", b"RIFF....WAVE", "is no image that models take"),
         ("file", b"\x00\x01", "is no file that models take"),
         ("file", b"\xff\xfe", "is no file that models take"),
@@ -110,6 +111,39 @@ def test_what_cannot_be_shown_is_told_before_anything_is_sent(
     with pytest.raises(UsageError, match=words) as caught:
         run_in_order(SHOWS, given, model)
     assert asked == [] and ("`others`" if kind == "image" else "`about`") in caught.value.message
+
+
+def _png(pixels: bytes) -> bytes:
+    chunks = [(b"IHDR", bytes(13)), (b"IDAT", pixels), (b"IEND", b"")]
+    told = (len(content).to_bytes(4) + name + content + bytes(4) for name, content in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(told)
+
+
+def _jpeg(pixels: bytes) -> bytes:
+    thumbnail = b"\xff\xe1\x00\x08\xff\xd8\xff\xd9ab"  # it has an end of its own
+    return b"\xff\xd8" + thumbnail + b"\xff\xff\xda\x00\x02" + pixels + b"\xff\xd9"
+
+
+def _gif(pixels: bytes) -> bytes:
+    head = b"GIF89a" + bytes(4) + b"\x80\x00\x00" + bytes(6) + b"\x21\xf9\x02ab\x00"
+    image = b"\x2c" + bytes(8) + b"\x81" + bytes(12) + b"\x08" + bytes([len(pixels)]) + pixels + b"\x00"
+    return head + image + b"\x3b"
+
+
+def _webp(pixels: bytes) -> bytes:
+    return b"RIFF" + (4 + len(pixels)).to_bytes(4, "little") + b"WEBP" + pixels
+
+
+@pytest.mark.parametrize("image", [_png, _jpeg, _gif, _webp])
+def test_an_image_that_is_cut_off_is_refused(image: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path, content = tmp_path / "x", image(b"pixels;\x00;")
+    for whole in (content, content + b"more", PICTURE.read_bytes()):
+        path.write_bytes(whole)
+        assert media_of("image", str(path)).mime.startswith("image/")
+    for size in range(16, len(content)):
+        path.write_bytes(content[:size])
+        with pytest.raises(UsageError, match=r"x is cut off: its end is missing"):
+            media_of("image", str(path))
 
 
 def test_what_has_no_end_is_not_read(tmp_path: Path) -> None:

@@ -12,18 +12,12 @@ from typing import Any, Final
 from gotlang.errors import UsageError, reporting
 from gotlang.files import not_found
 from gotlang.models.base import Media
+from gotlang.models.image_files import image_type, is_whole
 from gotlang.types import FILE, IMAGE, DictType, ListType, OptionalType, PairType, RecordType, Type, UnionType
 from gotlang.writing import real_path
 
 MOST_BYTES: Final = 20_000_000
 """A larger image or file is refused, as most endpoints do."""
-IMAGES: Final = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "image/webp",
-}
-"""The first bytes of images that models take."""
 TEXTS: Final = {
     ".csv": "text/csv",
     ".html": "text/html",
@@ -34,8 +28,8 @@ TEXTS: Final = {
 
 
 def media_of(kind: str, path: str) -> Media:
-    """An image or a file at a path. Raises UsageError if it is not there, too large, or not one that models
-    take."""
+    """An image or a file at a path. Raises UsageError if it is not there, too large, cut off, or not one that
+    models take."""
     try:
         state = Path(path).stat()
     except FileNotFoundError:
@@ -59,13 +53,14 @@ def _media(kind: str, path: str, changed_ns: int, size: int) -> Media:
     if mime is None:
         known = "PNG, JPEG, GIF or WebP" if kind == "image" else "PDF or text in UTF-8"
         raise UsageError(f"{path} is no {kind} that models take", help=f"it must be {known}")
+    if kind == "image" and not is_whole(mime, content):
+        raise UsageError(f"{path} is cut off: its end is missing", help="copy or download the image again")
     return Media(kind, mime, hashlib.sha256(content).hexdigest(), path)
 
 
 def _mime(kind: str, path: str, content: bytes) -> str | None:
     if kind == "image":
-        found = next((mime for start, mime in IMAGES.items() if content.startswith(start)), None)
-        return None if found == "image/webp" and content[8:12] != b"WEBP" else found
+        return image_type(content)
     if content.startswith(b"%PDF-"):
         return "application/pdf"
     try:
