@@ -18,12 +18,14 @@ def lsp_command(stdio: bool) -> int:
     """Serve an editor over stdin and stdout: diagnostics while typing, completion, hover, definitions,
     references, rename, formatting and more. An editor starts it; docs/editors.md shows how.
 
-    It runs no Python of a program. It ends when the editor says so, or closes stdin.
+    It runs no Python of a program. It ends when the editor says so, or closes stdin. The exit code is 1 if
+    the editor says `exit` without `shutdown`.
     """
     if find_spec("pygls") is None:
         raise UsageError("the language server needs pygls", help=pip_install("lsp"))
     from gotlang.lsp.server import server
 
     # It closes its output at the end; the process's own is flushed after that.
-    server().start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
-    return 0
+    serving = server()
+    serving.start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
+    return int(serving.protocol.abrupt)

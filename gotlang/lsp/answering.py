@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, final
 
+from lsprotocol.types import EXIT
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.protocol import LanguageServerProtocol
 
@@ -11,7 +12,7 @@ from pygls.protocol import LanguageServerProtocol
 class _Unreadable(NamedTuple):
     """A message whose parts are not of their types, and why."""
 
-    message: dict[str, Any]
+    message: object
     error: JsonRpcException
 
 
@@ -19,8 +20,13 @@ class _Unreadable(NamedTuple):
 class Answering(LanguageServerProtocol):
     """The protocol of pygls, which only logs what it cannot read and what comes after `shutdown`."""
 
+    abrupt = False
+    """Whether the client said `exit` without `shutdown`: the process then ends with 1."""
+
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """A message from its JSON."""
+        """A message from its JSON, or a part of one."""
+        if "jsonrpc" in data and (wrong := _fault(data)) is not None:
+            return _Unreadable(data, JsonRpcInvalidRequest(wrong))
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
@@ -28,12 +34,35 @@ class Answering(LanguageServerProtocol):
 
     def handle_message(self, message: Any) -> None:
         """Answer a request, follow a notification."""
-        if isinstance(message, _Unreadable):
-            content, error = message
-            if "id" in content and "method" in content:
-                self._send_response(content["id"], error=error.to_response_error())
+        if not hasattr(message, "jsonrpc"):
+            content, error = (
+                message
+                if isinstance(message, _Unreadable)
+                else (message, JsonRpcInvalidRequest("a message is an object with `jsonrpc`"))
+            )
+            request = content if isinstance(content, dict) else {"id": None, "method": None}
+            if "method" in request and "id" in request:
+                self._refuse(request["id"] if _is_id(request["id"]) else None, error)
         elif self._shutdown and hasattr(message, "method") and hasattr(message, "id"):
-            late = JsonRpcInvalidRequest("the server is shutting down")
-            self._send_response(message.id, error=late.to_response_error())
+            self._refuse(message.id, JsonRpcInvalidRequest("the server is shutting down"))
         else:
+            self.abrupt = not self._shutdown and getattr(message, "method", None) == EXIT
             super().handle_message(message)
+
+    def _refuse(self, number: object, error: JsonRpcException) -> None:
+        """Answer with an error; without a number if the request has none that can be read."""
+        told = {"code": error.code, "message": error.message}
+        self._send_data({"jsonrpc": self.VERSION, "id": number, "error": told})
+
+
+def _fault(message: dict[str, Any]) -> str | None:
+    """What is wrong with a message that says it is one."""
+    if message["jsonrpc"] != Answering.VERSION:
+        return f"`jsonrpc` must be {Answering.VERSION}"
+    if "method" in message and not _is_id(message.get("id", 0)):
+        return "`id` must be an integer or a string"
+    return None
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)

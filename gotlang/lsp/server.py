@@ -36,6 +36,8 @@ _NOT_OURS = ("node_modules", "__pycache__", "venv", "site-packages")
 class Server(LanguageServer):
     """A language server for one client. Features ask it for documents, and for places in their texts."""
 
+    protocol: Answering
+
     def __init__(self) -> None:
         super().__init__("gotc", __version__, protocol_cls=Answering)
         self._documents: dict[str, tuple[object, Document]] = {}

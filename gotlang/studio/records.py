@@ -25,6 +25,11 @@ def find(studio: Studio, name: str, *kinds: str) -> RunRecord:
     raise UsageError("there is no such record", help="the page Runs has all of them")
 
 
+def is_simulated(record: RunRecord) -> bool:
+    """Whether a run asks no real model."""
+    return record.model.partition(":")[0] == "simulated"
+
+
 def followed(request: Request, *kinds: str) -> Response:
     """Events of a record that grows: that there is more to see (`more`), a last time when it has ended."""
     history, name = studio_of(request).history, record_of(request, *kinds).run

@@ -25,7 +25,7 @@ def request(number: int, method: str, params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-def talk(folder: Path, *messages: object) -> tuple[dict[int, Any], subprocess.CompletedProcess[bytes]]:
+def talk(folder: Path, *messages: object) -> tuple[dict[Any, Any], subprocess.CompletedProcess[bytes]]:
     """A server's answers to these messages, by number, and its end."""
     first = request(0, "initialize", {"processId": None, "rootUri": None, "capabilities": {}})
     bodies = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in (first, *messages)]
@@ -37,8 +37,12 @@ def talk(folder: Path, *messages: object) -> tuple[dict[int, Any], subprocess.Co
         capture_output=True,
         timeout=60,
     )
-    sent = (json.loads(body) for body in re.split(rb"Content-Length: .*\r\n(?:.+\r\n)*\r\n", done.stdout)[1:])
-    return {one["id"]: one for one in sent if "id" in one and "method" not in one}, done
+    return {one["id"]: one for one in sent(done.stdout) if "id" in one and "method" not in one}, done
+
+
+def sent(output: bytes) -> list[dict[str, Any]]:
+    """The messages of a server."""
+    return [json.loads(body) for body in re.split(rb"Content-Length: .*\r\n(?:.+\r\n)*\r\n", output)[1:]]
 
 
 def test_each_request_is_answered(tmp_path: Path) -> None:
@@ -51,3 +55,22 @@ def test_each_request_is_answered(tmp_path: Path) -> None:
     assert "result" in answers[90] and "result" in answers[91]
     assert answers[92]["error"]["code"] == -32600
     assert (done.returncode, b"bug in gotc" in done.stderr) == (0, False), done.stderr
+
+
+def test_what_is_no_message_of_the_protocol_is_answered_too(tmp_path: Path) -> None:
+    hover = {"method": "textDocument/hover", "params": NOWHERE}
+    wrong: list[tuple[Any, str]] = [
+        ({**hover, "id": 1}, "an object with `jsonrpc`"),
+        ({**hover, "id": 2, "jsonrpc": "1.0"}, "must be 2.0"),
+        ({**hover, "id": {"a": 1}, "jsonrpc": "2.0"}, "an integer or a string"),
+        ({**hover, "id": True, "jsonrpc": "2.0"}, "an integer or a string"),
+        ([{**hover, "id": 3, "jsonrpc": "2.0"}], "an object with `jsonrpc`"),
+    ]
+    end = {"jsonrpc": "2.0", "method": "exit"}
+    answers, done = talk(tmp_path, *(message for message, _ in wrong), end)
+    told = [one["error"] for one in sent(done.stdout) if "error" in one]
+    assert [(one["code"], words in one["message"]) for one, (_, words) in zip(told, wrong, strict=True)] == [
+        (-32600, True)
+    ] * len(wrong), told
+    assert {1, 2, None} <= answers.keys()
+    assert done.returncode == 1  # `exit` without `shutdown`

@@ -12,7 +12,7 @@ from gotlang.report.differences import changed_operations, changed_settings, pro
 from gotlang.report.history import RunRecord
 from gotlang.report.recorded import asked_of, facts_of, summary, title_of_run
 from gotlang.studio.records import find
-from gotlang.studio.runs import cache_of
+from gotlang.studio.run_graphs import cache_of
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import View
 

@@ -18,7 +18,7 @@ from gotlang.report.results import page_data, page_values
 from gotlang.report.stored import stored_results
 from gotlang.studio.processes import Limits
 from gotlang.studio.records import followed, record_of
-from gotlang.studio.runs import path_of_cache
+from gotlang.studio.run_graphs import path_of_cache
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import View, as_json, content
 

@@ -24,7 +24,7 @@ from gotlang.result import dollars
 from gotlang.studio.events import News, stream
 from gotlang.studio.processes import Limits
 from gotlang.studio.records import find, record_of
-from gotlang.studio.runs import shown, whole
+from gotlang.studio.run_graphs import shown, whole
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import View, as_json, content
 

@@ -1,27 +1,23 @@
-"""Runs as the pages show them: views and details of a graph, with the cache that they used, and tags."""
+"""The graph of a run as its pages show it: views and details, with the cache that the run used."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
-from gotlang.errors import CacheError, UsageError, reporting
+from gotlang.errors import CacheError
 from gotlang.options import default_cache
-from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.report.formats import view
 from gotlang.report.graphs import details
 from gotlang.report.history import RunRecord, state_now
 from gotlang.report.picture import COLORS, Picture
 from gotlang.report.recorded import facts_of, sources_of, title_of_run
+from gotlang.studio.records import is_simulated
 from gotlang.studio.site import Studio
-from gotlang.writing import real_path, replace_file
-
-_TAG: Final = re.compile(r"[\w.:-]{1,40}")
-_MOST_TAGS: Final = 20
+from gotlang.writing import real_path
 
 
 def path_of_cache(studio: Studio, record: RunRecord) -> str | None:
@@ -71,31 +67,3 @@ def within(studio: Studio, record: RunRecord) -> bool:
         return real_path(record.path).is_relative_to(studio.folder)
     except OSError:
         return False
-
-
-def is_simulated(record: RunRecord) -> bool:
-    """Whether a run asks no real model."""
-    return record.model.partition(":")[0] == "simulated"
-
-
-def read_tags(studio: Studio) -> dict[str, list[str]]:
-    """The tags of runs, by their names."""
-    with suppress(OSError, InvalidRecord):
-        return from_json((studio.folder / ".gotc" / "tags.json").read_bytes(), dict[str, list[str]])
-    return {}
-
-
-def write_tags(studio: Studio, name: str, tags: Sequence[str]) -> list[str]:
-    """Give a run these tags instead of its own. Raises UsageError for what is no tag."""
-    for tag in tags:
-        if not _TAG.fullmatch(tag):
-            raise UsageError(
-                f"`{tag}` is not a tag", help="letters, digits, `.`, `:`, `_` and `-`, at most 40"
-            )
-    if len(tags) > _MOST_TAGS:
-        raise UsageError(f"a run has at most {_MOST_TAGS} tags")
-    found = {**read_tags(studio), name: list(dict.fromkeys(tags))}
-    kept = {run: own for run, own in found.items() if own}
-    with reporting("cannot write tags"):
-        replace_file(studio.folder / ".gotc" / "tags.json", to_json(kept).encode())
-    return kept.get(name, [])
