@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from gotlang import trust
 from gotlang.errors import NotTrusted, UsageError, reporting
+from gotlang.reading import read_bounded
 
 USERS_ONLY: Final = ("allow-python", "python-key")
 """Options that no project's file may set."""
@@ -187,7 +188,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _bytes(path: Path) -> bytes:
     with reporting(f"cannot read {path}"):
-        return path.read_bytes()
+        return read_bounded(path)
 
 
 def _load(path: Path) -> dict[str, Any]:

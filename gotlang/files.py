@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from gotlang.diagnostics import nearest
 from gotlang.errors import CompileError, UsageError, reporting
 from gotlang.packages import in_package, package_text
+from gotlang.reading import read_bounded
 from gotlang.span import MAX_LENGTH, Source
 from gotlang.writing import real_path
 
@@ -42,11 +42,7 @@ def decoded(text: bytes) -> str:
 
 def _text(path: Path) -> str:
     """The text of a file. Raises OSError also for a file that is larger than any program."""
-    with path.open("rb") as file:
-        found = file.read(MAX_BYTES + 1)
-    if len(found) > MAX_BYTES:
-        raise OSError(errno.EFBIG, f"it is larger than a program may be ({MAX_BYTES:,} bytes)")
-    return decoded(found)
+    return decoded(read_bounded(path, MAX_BYTES))
 
 
 def not_found(path: Path) -> UsageError:

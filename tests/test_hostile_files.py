@@ -13,6 +13,8 @@ import json
 import os
 import random
 import re
+import resource
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -338,6 +340,49 @@ def test_names_that_no_file_can_have(folder: Path, program: str, name: str) -> N
     codes = [check("check", "evil.got"), check("fmt", "--check", "evil.got"), check("graph", "evil.got")]
     codes.append(check("tune", "evil.got", "--model", "simulated", "--allow-python"))
     assert 2 in codes or 1 in codes
+
+
+@pytest.fixture
+def little_memory() -> Iterator[None]:
+    """Reading a file without an end fails soon."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**29, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and devices")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "guess.got", "--inputs", "/dev/zero"),
+        ("run", "guess.got", "--input", "target=@/dev/full"),
+        ("run", "guess.got", "--tuned", "/dev/zero"),
+        ("run", "guess.got", "--answers", "/dev/zero", "--input", "target=40"),
+        ("run", "guess.got", "--edited", "/dev/zero", "--input", "target=40"),
+        ("run", "guess.got", "--model", "replay:/dev/zero", "--input", "target=40"),
+        ("explain", "guess.got", "--prices", "/dev/zero", "--model", "openai:m"),
+        ("eval", "guess.got", "--data", "zero.csv"),
+        ("eval", "guess.got", "--data", "zero.jsonl"),
+        ("eval", "guess.got", "--data", "zero.json"),
+        ("cache", "import", "/dev/zero"),
+    ],
+    ids=lambda found: " ".join(found),
+)
+def test_a_file_without_an_end(folder: Path, little_memory: None, arguments: tuple[str, ...]) -> None:
+    for suffix in ("csv", "jsonl", "json"):
+        (folder / f"zero.{suffix}").symlink_to("/dev/zero")
+    code, printed = run(*arguments)
+    assert code == 2 and ("it is larger than 67,108,864 bytes" in printed or "it is a device" in printed)
+
+
+def test_a_pipe_among_the_files_of_the_history(folder: Path) -> None:
+    for name in ("06ebdf8b.json", "06ebdf8b.live.jsonl", "06ebdf8b.graph.jsonl"):
+        os.mkfifo(folder / ".gotc" / "runs" / name)
+    signal.alarm(20)  # kills a process that waits for the other end
+    assert [check("runs"), check("show", "06ebdf8b"), check("graph", "06ebdf8b")] == [0, 2, 2]
+    signal.alarm(0)
 
 
 def test_names_of_files_are_escaped(folder: Path) -> None:

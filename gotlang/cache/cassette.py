@@ -38,6 +38,7 @@ from gotlang.models.endpoint import OPENAI
 from gotlang.models.prices import price_of
 from gotlang.models.registry import is_simulated, plain_name
 from gotlang.patterns import lazy_pattern
+from gotlang.reading import reject_device
 from gotlang.records import Count, InvalidRecord, from_json, to_json
 
 EXPORT_FORMAT: Final = "gotlang cache export"
@@ -258,6 +259,7 @@ def _price(price: Price) -> dict[str, Any]:
 
 
 def _is_database(path: str | Path) -> bool:
+    reject_device(path)
     with open(path, "rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
 

@@ -15,6 +15,7 @@ import click
 from gotlang.cli import options as opt
 from gotlang.cli.output import Style, complain, count, document, harmless, say
 from gotlang.errors import CacheError, UsageError, reporting
+from gotlang.reading import reject_device
 from gotlang.writing import Draft
 
 if TYPE_CHECKING:
@@ -185,6 +186,7 @@ def import_(file: str, cache: str) -> int:
             if file == "-":
                 found = import_lines(opened, sys.stdin)
             else:
+                reject_device(file)
                 with Path(file).open(encoding="utf-8") as lines:
                     found = import_lines(opened, lines, file)
     except OSError as error:

@@ -215,10 +215,11 @@ def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
     from gotlang.answers.conversion import convert
     from gotlang.answers.literals import strict
     from gotlang.data.inputs import not_a_text
+    from gotlang.reading import read_bounded
 
     shown = "standard input" if path == "-" else path
     try:
-        text = (sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()).decode("utf-8-sig")
+        text = (sys.stdin.buffer.read() if path == "-" else read_bounded(path)).decode("utf-8-sig")
         content = strict(text)
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}") from None

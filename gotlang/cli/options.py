@@ -335,12 +335,13 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
 
 def _answers(chosen: Mapping[str, Any]) -> dict[str, str]:
     """What people have answered, by the names of the questions. Raises UsageError."""
+    from gotlang.reading import read_bounded
     from gotlang.records import InvalidRecord, from_json
 
     found: dict[str, str] = {}
     if (path := chosen["answers"]) is not None:
         try:
-            found = from_json(Path(path).read_text("utf-8"), dict[str, str])
+            found = from_json(read_bounded(path), dict[str, str])
         except (OSError, ValueError, InvalidRecord) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise UsageError(f"cannot read the answers in {path}: {reason}") from None

@@ -13,6 +13,7 @@ from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
 from gotlang.files import not_found
 from gotlang.models.media import moved
+from gotlang.reading import read_bounded
 from gotlang.turns import holds_media
 from gotlang.types import STR, DictType, ListType, OptionalType, RecordType, Type, UnionType
 
@@ -190,7 +191,7 @@ def read_file(path: str | Path, what: str, help: str | None = None) -> str:
     """The text of a file (UTF-8) for an input. Raises UsageError if it cannot be read."""
     path = Path(path)
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_bounded(path).decode("utf-8-sig")
     except FileNotFoundError:
         error = not_found(path)
         raise UsageError(f"{what}: {error.message}", help=error.help or help) from None

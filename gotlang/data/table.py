@@ -25,6 +25,7 @@ from gotlang.answers.literals import strict
 from gotlang.errors import UsageError
 from gotlang.files import not_found
 from gotlang.packages import pip_install
+from gotlang.reading import reject_device
 
 FORMATS: Final = (".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 KEPT_BYTES: Final = 16 * 2**20
@@ -77,6 +78,7 @@ def load(path: str | Path) -> Table:
     if suffix not in FORMATS:
         raise UsageError(f"{path}: unsupported data format", help=f"supported: {', '.join(FORMATS)}")
     try:
+        reject_device(path)
         with path.open("rb") as file:
             if suffix == ".parquet":
                 return _parquet(path)

@@ -24,6 +24,7 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from gotlang.errors import UsageError
 from gotlang.models.base import Price
+from gotlang.reading import read_bounded
 from gotlang.records import InvalidRecord, from_plain
 from gotlang.records import Seconds as Dollars
 
@@ -88,7 +89,7 @@ def _base(price: Any) -> tuple[float | None, int | None]:
 
 def _read(path: Path) -> dict[str, Price]:
     try:
-        text = path.read_text("utf-8")
+        text = read_bounded(path).decode()
         if path.suffix == ".toml":
             import tomllib
         table = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)

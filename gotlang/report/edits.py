@@ -16,6 +16,7 @@ from typing import final
 from msgspec import Struct
 
 from gotlang.errors import UsageError, reporting
+from gotlang.reading import read_bounded
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.runtime.graph import path_text
 from gotlang.runtime.sampler.events import Asked, Event
@@ -34,7 +35,7 @@ class Edit(Struct, frozen=True):
 def read_edits(path: str | Path) -> list[Edit]:
     """The edits in a file. Raises UsageError."""
     try:
-        return from_json(Path(path).read_bytes(), list[Edit])
+        return from_json(read_bounded(path), list[Edit])
     except OSError as error:
         raise UsageError(f"--edited: cannot read {path}: {error.strerror}") from None
     except InvalidRecord as error:

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from gotlang.errors import UsageError, reporting
 from gotlang.models.prices import Spent
+from gotlang.reading import read_own
 from gotlang.records import Count, InvalidRecord, Seconds, from_json, from_plain, to_json
 from gotlang.writing import Draft, create_file, open_own, replace_file, truncate, write_all
 
@@ -284,7 +285,7 @@ class History:
         if re.fullmatch("[0-9a-f]{64}", record.sha256) is None:
             return None
         try:
-            return self._program(record).read_bytes().decode("utf-8", "replace")
+            return read_own(self._program(record)).decode("utf-8", "replace")
         except OSError:
             return None
 
@@ -354,6 +355,8 @@ class Following:
 
     def more(self) -> Self:
         """Read what is new; a line that is not whole yet waits, and one that is no operation is left out."""
+        if not self._path.is_file():  # to open a pipe would wait for another process
+            return self
         try:
             with self._path.open("rb") as file:
                 file.seek(self._at)
@@ -376,7 +379,7 @@ class Following:
 
 def _record(path: Path) -> RunRecord:
     """The record in a file. Raises OSError, InvalidRecord."""
-    record = from_json(path.read_bytes(), RunRecord)
+    record = from_json(read_own(path), RunRecord)
     if record.document is not None and record.kind == "run":
         from_plain(record.document, _Document)
     if record.run != path.stem:

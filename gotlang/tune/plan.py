@@ -21,6 +21,7 @@ from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset, reads_
 from gotlang.files import beside, compile_file, project, read_source
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
+from gotlang.reading import reject_device
 from gotlang.semantics.aims import sides
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.studies import OPTIONS, Target, check_study, method
@@ -315,6 +316,7 @@ def _text_in(file: Path, vary: n.Vary, program: CheckedProgram) -> str:
     prompt = symbols.nodes[vary.name.text]
     assert isinstance(prompt, n.Prompt)  # the checker has seen to it
     try:
+        reject_device(file)
         text = file.read_text("utf-8").strip()
     except (OSError, UnicodeError) as error:
         why = (isinstance(error, OSError) and error.strerror) or "it is not UTF-8"

@@ -40,6 +40,7 @@ from gotlang.ir.program import Prompt
 from gotlang.options import Options
 from gotlang.packages import pip_install
 from gotlang.program import CheckedProgram
+from gotlang.reading import read_own
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.result import Result
 from gotlang.runtime.sampler.events import Asked, Event
@@ -418,7 +419,7 @@ async def propose(
 
 def _read(file: Path) -> _Stored | None:
     try:
-        return from_json(file.read_bytes(), _Stored) if file.exists() else None
+        return from_json(read_own(file), _Stored) if file.exists() else None
     except (OSError, InvalidRecord) as error:
         raise UsageError(f"cannot read the proposed texts in {file}: {error}", help="delete it") from None
 

@@ -20,6 +20,7 @@ from gotlang.ir.program import Program
 from gotlang.ir.text import value_text
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
+from gotlang.reading import read_bounded
 from gotlang.records import InvalidRecord, escaped, from_json, from_plain, to_json
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.varying import ASKED, SCHEME, STRUCTURE, VARIED
@@ -82,7 +83,7 @@ def read_tuned(path: str | Path) -> Tuned:
     """Load a tuned file. Raises UsageError if it is not one."""
     path = Path(path)
     try:
-        whole = from_json(real_path(path).read_bytes(), dict[str, Any])
+        whole = from_json(read_bounded(real_path(path)), dict[str, Any])
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except InvalidRecord as error:
