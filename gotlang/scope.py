@@ -189,6 +189,21 @@ class Scope(Struct):
             scope = scope.parent
         return None
 
+    def each(self, pool: PoolType) -> Scope:
+        """The names for what is evaluated once per thought, with `it`."""
+        if pool.type == EMPTY:
+            return self
+        return self.inside(Variable("it", pool.type, "thought", facts=pool.facts, used=True))
+
+    def whole(self, pool: PoolType) -> Scope:
+        """The names for what is evaluated once for all: `thoughts`, and `it` if there is only one."""
+        if pool.type == EMPTY:
+            return self
+        names = [Variable("thoughts", ListType(pool.type), "thoughts", facts=pool.facts, used=True)]
+        if pool.single:
+            names.append(Variable("it", pool.type, "thought", facts=pool.facts, used=True))
+        return self.inside(*names)
+
     def visible(self) -> Iterator[str]:
         """Every name in scope, innermost first."""
         scope: Scope | None = self

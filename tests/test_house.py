@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -30,6 +32,12 @@ def test_style_and_types(tool: tuple[str, ...]) -> None:
 def test_a_module_imports_from_lower_floors_only() -> None:
     done = python("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_circle_of_imports() -> None:
+    """Imports inside functions and for types only count, too."""
+    graph = grimp.build_graph("gotlang", cache_dir=None)
+    TopologicalSorter({m: graph.find_modules_directly_imported_by(m) for m in graph.modules}).prepare()
 
 
 def test_no_module_is_longer_than_700_lines() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import ChainMap
 from collections.abc import Iterable, Iterator
 from functools import reduce
 from pathlib import PurePosixPath
@@ -15,13 +13,13 @@ from msgspec.structs import replace
 from gotlang.ir import program as ir
 from gotlang.ir.asking import ONE, START_POOL, Asking, with_question
 from gotlang.ir.lines import with_lines
-from gotlang.ir.metrics import build_metric
-from gotlang.ir.prompts import build_prompt
-from gotlang.ir.searches import build_first, build_search
+from gotlang.ir.naming import PAIR, ROUND, Naming
+from gotlang.ir.prompts import build_metric, build_param, build_prompt
 from gotlang.ir.text import line_text
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import POOL_NAMES, free_names, is_own_score, looks_at_pool, with_expressions
 from gotlang.operations.record import MODEL_SETTINGS
+from gotlang.operations.search import BACKUPS, selected
 from gotlang.operations.step import Line
 from gotlang.scope import START, PoolType
 from gotlang.semantics.check import Checked
@@ -29,14 +27,12 @@ from gotlang.semantics.params import constant_value
 from gotlang.semantics.steps import setting
 from gotlang.semantics.symbols import Signature
 from gotlang.semantics.test_declarations import limits_of
-from gotlang.span import Span
+from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.walk import with_parts
 from gotlang.types import ANY, DYNAMIC, INT, NEVER, ListType, Type, accepts, join
 
-PAIR, ROUND = "%pair", "%round"
-"""What each merge of a `reduce`, and each round of a `repeat`, starts from."""
+TRUE = e.Constant(NOWHERE, True)
 
 _Node = TypeVar("_Node", bound=e.Node)
 
@@ -98,7 +94,7 @@ class Builder:
 
     def __init__(self, checked: Checked, given: Iterable[str]) -> None:
         self.checked = checked
-        self.naming = _Naming(given)
+        self.naming = Naming(given)
         symbols = checked.symbols
         self.asking = Asking(
             symbols.asking,
@@ -295,9 +291,9 @@ class Builder:
                 tried, other = (self.region(body, pool, kind)[0] for body in (node.body, node.otherwise))
                 return ir.Try(*base, pool, tried, other, span=node.span)
             case n.Search():
-                return build_search(self, node, base, pool, kind, out)
+                return self._search(node, base, pool, kind, out)
             case n.First():
-                return build_first(self, node, base, pool, kind)
+                return self._first(node, base, pool, kind)
             case n.Labelled():
                 return self._labelled(node, base, pool, kind, out)
 
@@ -390,6 +386,65 @@ class Builder:
             branches.append((tuple(patterns), replace(body, steps=(*first, *body.steps))))
         otherwise = self.region(node.otherwise, pool, kind)[0] if node.otherwise else None
         return ir.Match(*base, pool, tuple(branches), otherwise, subject, span=node.span)
+
+    def _search(
+        self,
+        node: n.Search,
+        base: tuple[str, Type, bool],
+        pool: str,
+        kind: PoolType,
+        out: list[ir.Step],
+    ) -> ir.Step:
+        asked, name, state = self.asking.asked, node.state.text, PoolType(base[1], True)
+        root, type_ = self.naming.fresh(), self.checked.pools[id(node.root)].type
+        given, start = asked(node.root, self.source((node.root,), pool), kind, out)
+
+        def number(value: e.Expression) -> e.Expression:
+            return asked(value, pool, kind, out)[0]
+
+        strategy, amount = map(number, selected(node.clause("select") or ONE))
+        rollouts, parallel = (number(node.clause(word) or ONE) for word in ("rollouts", "parallel"))
+        depth = number(given_depth) if (given_depth := node.clause("depth")) is not None else None
+        out.append(ir.Pool(root, type_, True, start, (given,), span=node.root.span))
+        self.naming.open([name])
+        until = asked(node.until, name, state, [])[0] if node.until is not None else None
+        self.left_out.append(base[0])
+        expand, *simulate, value = (self.region(part, name, state)[0] for part in node.parts)
+        self.left_out.pop()
+        self.naming.close()
+        return ir.Search(
+            *base,
+            root,
+            name,
+            until,
+            rollouts,
+            strategy,
+            amount,
+            parallel,
+            depth,
+            node.backup.text if node.backup is not None else BACKUPS[0],
+            expand,
+            simulate[0] if simulate else None,
+            value,
+            span=node.span,
+        )
+
+    def _first(self, node: n.First, base: tuple[str, Type, bool], pool: str, kind: PoolType) -> ir.Step:
+        """The step of a `first` or a `race`; what a condition asks is asked in its line."""
+        branches: list[tuple[e.Expression, ir.Region]] = []
+        for line in node.lines:
+            self.naming.open()
+            self.left_out.append(base[0])
+            body, left = self.steps_of(line, pool, kind)
+            self.left_out.pop()
+            found: e.Expression = TRUE
+            asked = list[ir.Step]()
+            if node.until is not None and (node.way == "race" or line is not node.lines[-1]):
+                found, _ = self.asking.asked(node.until, body.result, left, asked)
+            self.naming.close()
+            branches.append((found, replace(body, steps=(*body.steps, *asked))))
+        otherwise = branches.pop()[1] if node.way != "race" else None
+        return ir.First(*base, pool, node.way, tuple(branches), otherwise, span=node.span)
 
     def _labelled(
         self, node: n.Labelled, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.Step]
@@ -518,102 +573,3 @@ class _StepBuild(Struct, frozen=True):
             else None
         )
         return isinstance(declared, n.Score) and declared.direction == "lower"
-
-
-@final
-class _Naming:
-    """Which pool each name and each label in scope at a place of one scheme or score stands for; `given` are
-    its parameters.
-
-    A program may use a name again: for the elements of another `foreach`, or inside a block for something
-    else than outside. In the IR no name in scope is given twice, since steps look theirs up when they run:
-    the later one is called `%part`, `%part_` and so on, and the expressions that mean it say so.
-    """
-
-    def __init__(self, given: Iterable[str]) -> None:
-        self._count = 0
-        self._taken = {START_POOL, PAIR, ROUND}
-        self._names: ChainMap[str, str] = ChainMap({name: name for name in given})
-        self._labels: ChainMap[str, str] = ChainMap()
-
-    # ---------------------------------------------------------------- new pools
-
-    def fresh(self) -> str:
-        """A pool that has no name."""
-        self._count += 1
-        return f"%{self._count}"
-
-    def of_label(self, label: str) -> str:
-        """A pool for what a labelled block leaves: no other one's, whatever other labels there are."""
-        name = "%" + re.sub(r"\W", "_", label, flags=re.ASCII)
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
-
-    def of_name(self, name: str) -> str:
-        """A pool for a name: called like it, unless something in scope is."""
-        return self.of_label(name) if name in self._names else name
-
-    # ---------------------------------------------------------------- names in scope
-
-    def bind(self, name: str, pool: str) -> None:
-        """From here on a name stands for a pool."""
-        self._names[name] = pool
-
-    def bind_label(self, label: str, pool: str) -> None:
-        """From here on a label stands for a pool."""
-        self._labels[label] = pool
-
-    def label(self, label: str) -> str:
-        """The pool that a label stands for."""
-        return self._labels[label]
-
-    def own(self, name: str) -> bool:
-        """Whether a name is the program's, whatever it means elsewhere."""
-        return name in self._names
-
-    def open(self, names: Iterable[str] = ()) -> None:
-        """A block begins, with names of its own."""
-        self._names = self._names.new_child({name: name for name in names})
-        self._labels = self._labels.new_child()
-
-    def close(self) -> None:
-        """The block has ended."""
-        self._names, self._labels = self._names.parents, self._labels.parents
-
-    def here(self, node: e.Expression) -> e.Expression:
-        """An expression of the program in the names of the IR."""
-        return _renamed(node, self._names)
-
-
-def _renamed(node: e.Expression, names: ChainMap[str, str]) -> e.Expression:
-    match node:
-        case e.Reference(name=name):
-            return node if (other := names.get(name, name)) == name else e.Reference(node.span, other)
-        case e.Comprehension(condition=condition):
-            inner = names.new_child({name.text: name.text for name in node.names})
-            return structs.replace(
-                node,
-                element=_renamed(node.element, inner),
-                iterable=_renamed(node.iterable, names),
-                condition=_renamed(condition, inner) if condition is not None else None,
-            )
-    return with_parts(node, lambda part: _renamed(part, names))
-
-
-# ---------------------------------------------------------------- params and prompts
-
-
-def build_param(node: n.Param, type_: Type) -> ir.Param:
-    """The IR of a param whose type is known."""
-    default = constant_value(node.default)
-    domain = build_domain(node.domain)
-    return ir.Param(node.name.text, type_, default, node.each, domain, node.guard, node.span)
-
-
-def build_domain(node: n.Range | n.Choices | None) -> ir.Domain | None:
-    """The values that a param, or a setting of a study, may have."""
-    if isinstance(node, n.Range):
-        return ir.Domain(constant_value(node.low), constant_value(node.high))
-    return ir.Domain(choices=tuple(constant_value(c) for c in node.values)) if node is not None else None

@@ -31,8 +31,8 @@ from gotlang.ir.parse import INNER
 from gotlang.ir.verify import verify
 from gotlang.operations import BLOCKS, OPERATIONS
 from gotlang.records import InvalidRecord, escaped, from_json, to_json
+from gotlang.semantics.declarations import declare_types, resolve_type
 from gotlang.semantics.symbols import Symbols
-from gotlang.semantics.type_declarations import declare_types, resolve_type
 from gotlang.span import NOWHERE, Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

@@ -17,14 +17,13 @@ from gotlang.diagnostics import Report
 from gotlang.errors import UsageError
 from gotlang.ir import program as ir
 from gotlang.ir import text as forms
-from gotlang.ir.build import build_param
-from gotlang.ir.prompts import build_prompt
+from gotlang.ir.prompts import build_param, build_prompt
 from gotlang.operations import BLOCKS, OPERATIONS, record_named
 from gotlang.operations.record import BlockRecord, OperationRecord
 from gotlang.operations.step import Line
+from gotlang.semantics.declarations import declare_types, resolve_type
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature, Symbols
-from gotlang.semantics.type_declarations import declare_types, resolve_type
 from gotlang.span import Fragment
 from gotlang.syntax import nodes as n
 from gotlang.syntax.build import TreeBuilder

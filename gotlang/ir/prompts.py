@@ -1,4 +1,4 @@
-"""The IR of prompts."""
+"""From checked prompts, params and metrics to IR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gotlang.diagnostics import Diagnostic
 from gotlang.errors import CompileError, EvaluationError
 from gotlang.ir import declarations as ir
 from gotlang.ir.evaluate import evaluate
-from gotlang.semantics.symbols import Signature
+from gotlang.semantics.params import constant_value
+from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.templates import Template
@@ -87,3 +88,29 @@ def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
         stop_when,
     )
     return replace(prompt, examples=tuple(_example(example, prompt) for example in node.examples))
+
+
+def build_param(node: n.Param, type_: Type) -> ir.Param:
+    """The IR of a param whose type is known."""
+    default = constant_value(node.default)
+    domain = build_domain(node.domain)
+    return ir.Param(node.name.text, type_, default, node.each, domain, node.guard, node.span)
+
+
+def build_domain(node: n.Range | n.Choices | None) -> ir.Domain | None:
+    """The values that a param, or a setting of a study, may have."""
+    if isinstance(node, n.Range):
+        return ir.Domain(constant_value(node.low), constant_value(node.high))
+    return ir.Domain(choices=tuple(constant_value(c) for c in node.values)) if node is not None else None
+
+
+def build_metric(node: n.Metric, symbols: Symbols) -> ir.MetricFunction:
+    """The IR of a metric."""
+    last = node.body.statements[-1]
+    assert isinstance(last, n.Evaluate | n.Return)
+    lower, share = node.direction == "lower", node.name.text in symbols.shares
+    best, failed = (constant_value(c) if c is not None else None for c in (node.best, node.failed))
+    if share and failed is None:
+        failed = 1 if lower else 0
+    parameters = symbols.metrics[node.name.text][1].parameters
+    return ir.MetricFunction(node.name.text, parameters, lower, best, failed, share, last.value, node.span)

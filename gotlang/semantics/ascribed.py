@@ -8,10 +8,10 @@ from typing import final
 from gotlang.diagnostics import Label, Report
 from gotlang.linking.inline import Ascription
 from gotlang.scope import Scope
+from gotlang.semantics.declarations import resolve_type
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.seen import Place, Seen
 from gotlang.semantics.symbols import Symbols
-from gotlang.semantics.type_declarations import resolve_type
 from gotlang.syntax import expressions as e
 from gotlang.types import STR, LiteralType, Type, accepts, has_error
 

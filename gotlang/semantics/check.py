@@ -11,6 +11,7 @@ from gotlang.diagnostics import Diagnostic, Report, in_order
 from gotlang.linking.inline import Ascription
 from gotlang.scope import EVERYTHING, PoolType
 from gotlang.semantics.ascribed import AscribingChecker
+from gotlang.semantics.declarations import add_function, collect
 from gotlang.semantics.expressions import ExpressionChecker, Matched
 from gotlang.semantics.facts import asking, callees_first
 from gotlang.semantics.metrics import check_fit, check_metric
@@ -21,7 +22,7 @@ from gotlang.semantics.prompts import check_prompt
 from gotlang.semantics.returns import with_returns
 from gotlang.semantics.seen import Seen
 from gotlang.semantics.skips import SkipChecker
-from gotlang.semantics.symbols import Symbols, add_function, collect
+from gotlang.semantics.symbols import Symbols
 from gotlang.semantics.test_declarations import UNITS, DeclaredTest, check_limits, check_tests
 from gotlang.semantics.truth import check_ground_truth
 from gotlang.semantics.warnings import warn_unused, warn_unused_thoughts

@@ -7,9 +7,9 @@ from typing import Any
 
 from gotlang.diagnostics import Report
 from gotlang.scope import Scope
+from gotlang.semantics.declarations import resolve_type
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.symbols import Symbols
-from gotlang.semantics.type_declarations import resolve_type
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import walk

@@ -12,24 +12,23 @@ from typing import final
 
 from msgspec.structs import replace
 
-from gotlang.diagnostics import Fix, Label, Report, nearest
+from gotlang.diagnostics import Label, Report
 from gotlang.operations import OPERATIONS
 from gotlang.operations.foreach import element_of_done
 from gotlang.operations.names import free_names
 from gotlang.operations.record import Syntax
 from gotlang.operations.reduce import REDUCE_STEP
 from gotlang.scope import EVERYTHING, NOTHING, SKIPPED, START, UNKNOWN, Facts, PoolType, Scope, Variable
+from gotlang.semantics.blocks import check_first, check_match, check_search, wider
+from gotlang.semantics.declarations import resolve_type
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.facts import leaving_one, require
-from gotlang.semantics.matches import check_match
 from gotlang.semantics.mismatch import code_and_help, of_result
 from gotlang.semantics.repetitions import check_again, check_repeated
-from gotlang.semantics.searches import check_first, check_search, wider
 from gotlang.semantics.seen import Place, Seen
 from gotlang.semantics.skips import may_skip
-from gotlang.semantics.steps import StepCheck, check_setting
+from gotlang.semantics.steps import StepCheck, check_settings, thoughts_named, value_pool
 from gotlang.semantics.symbols import Signature, Symbols
-from gotlang.semantics.type_declarations import resolve_type
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_expression
@@ -175,7 +174,7 @@ class PipelineChecker:
             case n.Bind():
                 return self._bind(node, pool, scope)
             case n.Return(value=value):
-                return self.value_pool(value, pool, scope)
+                return value_pool(self.expressions, value, pool, scope)
             case n.Foreach():
                 found = self._foreach(node, pool, scope)
                 self._name_results(node, found, scope)
@@ -222,7 +221,7 @@ class PipelineChecker:
         step = "Map" if "it" in free_names(value) else "Pool"
         help = "a comment starts with `#`" if text else f"write `{step}() ...`, or bind it to a name"
         if isinstance(value, e.Case):
-            if isinstance(self.expressions.infer(value, self.whole(pool, scope)), AnyType):
+            if isinstance(self.expressions.infer(value, scope.whole(pool)), AnyType):
                 return UNKNOWN
             help = f"write `Pool() {format_expression(value)}`"
         if name in self.symbols.prompts:
@@ -236,7 +235,7 @@ class PipelineChecker:
         if (meant := misspelt(word, STATEMENTS)) is not None:
             help = f"did you mean `{meant}`?"
         elif name is not None and name not in self.symbols.callables():
-            self.expressions.infer(value, self.whole(pool, scope))
+            self.expressions.infer(value, scope.whole(pool))
             return UNKNOWN
         if isinstance(value, e.Reference) and scope.find(word) is None:
             scope.beginnings += (word,)
@@ -255,7 +254,7 @@ class PipelineChecker:
             case e.Call(function=function) if function.text in self.symbols.schemes:
                 found = self.invoke(node.value, pool, scope)
             case _:
-                found = self.value_pool(node.value, pool, scope, wanted)
+                found = value_pool(self.expressions, node.value, pool, scope, wanted)
         self.pools[id(node.value)] = found
         if wanted is not None:
             found = self._annotated(node, wanted, found)
@@ -289,7 +288,7 @@ class PipelineChecker:
         """Whether a name bound to an expression stands for thoughts, not for a value."""
         if isinstance(value, e.Call) and value.function.text in self.symbols.schemes:
             return True
-        return self.thoughts_named(value, self.whole(pool, scope)) is not None
+        return thoughts_named(value, scope.whole(pool)) is not None
 
     # ---------------------------------------------------------------- blocks
 
@@ -306,7 +305,7 @@ class PipelineChecker:
             if isinstance(iterable, e.ListDisplay) and not iterable.elements:
                 self.report.error("GOT0343", f"`{what}` over an empty list leaves nothing", iterable.span)
                 return UNKNOWN
-            where = self.whole(pool, scope)
+            where = scope.whole(pool)
             element = self.expressions.elements(iterable, where)
             variable = where.find(iterable.name) if isinstance(iterable, e.Reference) else None
             thoughts = variable is not None and variable.kind == "thoughts"
@@ -414,7 +413,7 @@ class PipelineChecker:
         raise AssertionError
 
     def _repeat(self, node: n.RepeatBlock, pool: PoolType, scope: Scope) -> PoolType:
-        where = self.each(pool, scope) if pool.single else scope
+        where = scope.each(pool) if pool.single else scope
         self.expressions.expect(node.count, where, INT, "the number of rounds")
         inside = scope
 
@@ -440,7 +439,7 @@ class PipelineChecker:
         type_ = body.type if entry.type == EMPTY else entry.type
         result = PoolType(type_, entry.single and body.single, body.facts)
         if node.until is not None:
-            self.expressions.condition(node.until, self.whole(result, inside), "the condition of `until`")
+            self.expressions.condition(node.until, inside.whole(result), "the condition of `until`")
         if body.facts == entry.facts or self._at_least_once(node.count, scope):
             return result
         return replace(result, facts=replace(entry.facts, rounds=node.count.span))
@@ -460,7 +459,7 @@ class PipelineChecker:
     def _if(self, node: n.If, pool: PoolType, scope: Scope) -> PoolType:
         results: list[tuple[PoolType, n.Suite]] = []
         for condition, body in node.branches:
-            whole = self.whole(pool, scope)
+            whole = scope.whole(pool)
             self.expressions.condition(condition, whole)
             inner, around = self.expressions.inside(condition, True, pool, scope, whole)
             results.append((self.suite(body, inner, around.inside()), body))
@@ -530,7 +529,7 @@ class PipelineChecker:
                 self.report.error("GOT0103", message, source.span, help=help)
                 known = label
             else:
-                known = self.value_pool(source, pool, scope)
+                known = value_pool(self.expressions, source, pool, scope)
             self.pools[id(source)] = known
             pools.append(known)
             found = known.type if found is None else join(found, known.type)
@@ -557,50 +556,11 @@ class PipelineChecker:
             at = at.parent
         return names
 
-    # ---------------------------------------------------------------- names at a place
-
-    def each(self, pool: PoolType, scope: Scope) -> Scope:
-        """The names for what is evaluated once per thought, with `it`."""
-        if pool.type == EMPTY:
-            return scope
-        return scope.inside(Variable("it", pool.type, "thought", facts=pool.facts, used=True))
-
-    def whole(self, pool: PoolType, scope: Scope) -> Scope:
-        """The names for what is evaluated once for all: `thoughts`, and `it` if there is only one."""
-        if pool.type == EMPTY:
-            return scope
-        names = [Variable("thoughts", ListType(pool.type), "thoughts", facts=pool.facts, used=True)]
-        if pool.single:
-            names.append(Variable("it", pool.type, "thought", facts=pool.facts, used=True))
-        return scope.inside(*names)
-
-    def value_pool(
-        self, node: e.Expression, pool: PoolType, scope: Scope, wanted: Type | None = None
-    ) -> PoolType:
-        """The pool of an expression: bound thoughts, or any other value as one new thought."""
-        where = self.whole(pool, scope)
-        found, variable = self.expressions.infer(node, where, wanted), self.thoughts_named(node, where)
-        if variable is None:
-            return PoolType(found, True) if found != ANY else UNKNOWN
-        single = variable.kind == "thought" or isinstance(node, e.Index)
-        element = found.element if isinstance(found, ListType) else ANY
-        return PoolType(found if single else element, single, variable.facts)
-
-    @staticmethod
-    def thoughts_named(node: e.Expression, scope: Scope) -> Variable | None:
-        """The variable whose thoughts an expression names, by itself or by a position; None for a value."""
-        place = isinstance(node, e.Index)
-        inner = node.value if isinstance(node, e.Index) else node
-        variable = scope.find(inner.name) if isinstance(inner, e.Reference) else None
-        if variable is None or variable.kind == "value" or (place and variable.kind == "thought"):
-            return None
-        return variable
-
     def invoke(self, call: e.Call, pool: PoolType, scope: Scope) -> PoolType:
         """Check a scheme's call as a step: it runs once for each current thought."""
         signature = self.symbols.schemes[call.function.text]
         self.symbols.used.add(signature.name)
-        self.expressions.match(call, signature, "scheme", self.each(pool, scope))
+        self.expressions.match(call, signature, "scheme", scope.each(pool))
         facts = self.symbols.facts.get(signature.name, EVERYTHING)
         return PoolType(signature.result, pool.single and not signature.many, facts)
 
@@ -624,15 +584,15 @@ class PipelineChecker:
                 self.report.unknown("GOT0106", "operation", name, node.operation.span, OPERATIONS)
             for operand in node.operands:
                 if not isinstance(operand, e.Call):
-                    self.expressions.infer(operand, self.whole(pool, scope))
+                    self.expressions.infer(operand, scope.whole(pool))
             return UNKNOWN
         if not self._operands(node, operation.syntax):
             return UNKNOWN
         # An Improve of several has no one thought that its settings could look at.
         several = name == "Improve" and not pool.single
-        self.settings(node, operation.syntax, scope if several else self.whole(pool, scope))
-        check_again(self, node, self.whole(pool, scope))
-        here = StepCheck(self, node, pool, scope)
+        check_settings(node, operation.syntax, scope if several else scope.whole(pool), self.expressions)
+        check_again(self, node, scope.whole(pool))
+        here = StepCheck(self.expressions, self.truth, node, pool, scope)
         if operation.asks:
             here.needs_thoughts()
         for fact in sorted(operation.asks) if pool.type != EMPTY else ():
@@ -658,29 +618,3 @@ class PipelineChecker:
         message = f"`{name}(...)` takes {wanted} after its settings, not {count}"
         self.report.error("GOT0310", message, node.span, help=example)
         return False
-
-    def settings(self, node: n.Step, syntax: Syntax, scope: Scope) -> None:
-        """Check the settings of a step by name, number and type."""
-        seen: set[str] = set()
-        operation, takes = node.operation.text, f"it takes: {', '.join(syntax.settings) or 'no settings'}"
-        for argument in node.settings or ():
-            name = argument.name.text if argument.name is not None else syntax.first
-            if name is None or (argument.name is None and name in seen):
-                message = f"unexpected setting of `{operation}` without a name"
-                self.report.error("GOT0311", message, argument.span, notes=(takes,))
-                continue
-            if name not in syntax.settings:
-                guess = nearest(name, syntax.settings)
-                help = f"did you mean `{guess}`?" if guess else None
-                message = f"`{operation}` has no setting `{name}`"
-                fix = Fix(argument.name.span, guess) if guess and argument.name is not None else None
-                self.report.error("GOT0311", message, argument.span, notes=(takes,), help=help, fix=fix)
-                continue
-            if name in seen:
-                self.report.error("GOT0311", f"duplicate setting `{name}`", argument.span)
-            seen.add(name)
-            if not syntax.settings[name].per_thought:
-                check_setting(name, argument.value, syntax.settings[name], scope, self.expressions)
-        if syntax.required and syntax.first not in seen:
-            help = f"for example `{syntax.example}`"
-            self.report.error("GOT0311", f"`{operation}` needs `{syntax.first}`", node.span, help=help)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gotlang.operations import OPERATIONS
 from gotlang.operations.sampling import Sampling
 from gotlang.scope import SKIPPED, UNKNOWN, PoolType, Scope
-from gotlang.semantics.steps import REPEAT, setting
+from gotlang.semantics.blocks import BlockChecker
+from gotlang.semantics.steps import REPEAT, check_settings, setting
 from gotlang.semantics.symbols import Symbols
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_expression
 from gotlang.syntax.walk import walk
 
-if TYPE_CHECKING:
-    from gotlang.semantics.pipelines import PipelineChecker
 
-
-def check_again(checker: PipelineChecker, node: n.Step, scope: Scope) -> None:
+def check_again(checker: BlockChecker, node: n.Step, scope: Scope) -> None:
     """Check the `Repeat(k)` after a step, whose settings are in a scope."""
     if node.again is None or not _is_repeat(checker, node.again):
         return
@@ -34,7 +32,7 @@ def check_again(checker: PipelineChecker, node: n.Step, scope: Scope) -> None:
     _check_settings(checker, node.again, (node,), scope)
 
 
-def check_repeated(checker: PipelineChecker, node: n.Repeated, pool: PoolType, scope: Scope) -> PoolType:
+def check_repeated(checker: BlockChecker, node: n.Repeated, pool: PoolType, scope: Scope) -> PoolType:
     """Check a block or a scheme's call that is repeated; the pool it leaves."""
     value = node.body.statements[0]
     called = value.value if isinstance(value, n.Evaluate) else None
@@ -46,11 +44,11 @@ def check_repeated(checker: PipelineChecker, node: n.Repeated, pool: PoolType, s
         checker.report.error("GOT0309", "this cannot be repeated", node.again.span, help=help)
         return UNKNOWN
     found = checker.suite(node.body, pool, scope.inside())
-    _check_settings(checker, node.again, node.body.statements, checker.whole(pool, scope))
+    _check_settings(checker, node.again, node.body.statements, scope.whole(pool))
     return found if found in (UNKNOWN, SKIPPED) else PoolType(found.type, False, found.facts)
 
 
-def _is_repeat(checker: PipelineChecker, again: n.Step, *, block: bool = False) -> bool:
+def _is_repeat(checker: BlockChecker, again: n.Step, *, block: bool = False) -> bool:
     name = again.operation.text
     if name == "Repeat":
         return True
@@ -66,10 +64,10 @@ def _is_repeat(checker: PipelineChecker, again: n.Step, *, block: bool = False) 
 
 
 def _check_settings(
-    checker: PipelineChecker, again: n.Step, repeated: Iterable[n.Statement], scope: Scope
+    checker: BlockChecker, again: n.Step, repeated: Iterable[n.Statement], scope: Scope
 ) -> None:
     """Check the settings of a `Repeat`, and that what it repeats can differ."""
-    checker.settings(again, REPEAT, scope)
+    check_settings(again, REPEAT, scope, checker.expressions)
     temperature, k = setting(again, "temperature"), setting(again, "k")
     inner = (part for one in repeated for part in walk(one))
     known = checker.symbols.callables()

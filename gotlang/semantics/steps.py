@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 from msgspec import Struct
 
+from gotlang.diagnostics import Fix, Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import MODEL_SETTINGS, SEED, K, SettingRule, Syntax
-from gotlang.scope import Facts, PoolType, Scope, ScoredBy, Variable
+from gotlang.scope import UNKNOWN, Facts, PoolType, Scope, ScoredBy, Variable
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.directions import is_lower, rises_with
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.facts import require_one_score
+from gotlang.semantics.symbols import Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_expression
-from gotlang.types import ANY, BOOL, EMPTY, FLOAT, Type, accepts, has_error, join, widen
-
-if TYPE_CHECKING:
-    from gotlang.semantics.pipelines import PipelineChecker
+from gotlang.types import ANY, BOOL, EMPTY, FLOAT, ListType, Type, accepts, has_error, join, widen
 
 REPEAT = Syntax(
     {"k": K, "temperature": MODEL_SETTINGS["temperature"], "seed": SEED},
@@ -54,29 +53,90 @@ def check_setting(
         expressions.mismatch(value, wanted.types[0], found, f"`{name}` must be {types}")
 
 
+def check_settings(node: n.Step, syntax: Syntax, scope: Scope, expressions: ExpressionChecker) -> None:
+    """Check the settings of a step by name, number and type."""
+    report, seen = expressions.report, set[str]()
+    operation, takes = node.operation.text, f"it takes: {', '.join(syntax.settings) or 'no settings'}"
+    for argument in node.settings or ():
+        name = argument.name.text if argument.name is not None else syntax.first
+        if name is None or (argument.name is None and name in seen):
+            message = f"unexpected setting of `{operation}` without a name"
+            report.error("GOT0311", message, argument.span, notes=(takes,))
+            continue
+        if name not in syntax.settings:
+            guess = nearest(name, syntax.settings)
+            help = f"did you mean `{guess}`?" if guess else None
+            message = f"`{operation}` has no setting `{name}`"
+            fix = Fix(argument.name.span, guess) if guess and argument.name is not None else None
+            report.error("GOT0311", message, argument.span, notes=(takes,), help=help, fix=fix)
+            continue
+        if name in seen:
+            report.error("GOT0311", f"duplicate setting `{name}`", argument.span)
+        seen.add(name)
+        if not syntax.settings[name].per_thought:
+            check_setting(name, argument.value, syntax.settings[name], scope, expressions)
+    if syntax.required and syntax.first not in seen:
+        help = f"for example `{syntax.example}`"
+        report.error("GOT0311", f"`{operation}` needs `{syntax.first}`", node.span, help=help)
+
+
+def value_pool(
+    expressions: ExpressionChecker,
+    node: e.Expression,
+    pool: PoolType,
+    scope: Scope,
+    wanted: Type | None = None,
+) -> PoolType:
+    """The pool of an expression: bound thoughts, or any other value as one new thought."""
+    where = scope.whole(pool)
+    found, variable = expressions.infer(node, where, wanted), thoughts_named(node, where)
+    if variable is None:
+        return PoolType(found, True) if found != ANY else UNKNOWN
+    single = variable.kind == "thought" or isinstance(node, e.Index)
+    element = found.element if isinstance(found, ListType) else ANY
+    return PoolType(found if single else element, single, variable.facts)
+
+
+def thoughts_named(node: e.Expression, scope: Scope) -> Variable | None:
+    """The variable whose thoughts an expression names, by itself or by a position; None for a value."""
+    place = isinstance(node, e.Index)
+    inner = node.value if isinstance(node, e.Index) else node
+    variable = scope.find(inner.name) if isinstance(inner, e.Reference) else None
+    if variable is None or variable.kind == "value" or (place and variable.kind == "thought"):
+        return None
+    return variable
+
+
 @final
 class StepCheck(Struct, frozen=True):
     """The checker at one step: what an operation's type rule asks (`gotlang.operations.stages.Checking`)."""
 
-    checker: PipelineChecker
+    expressions: ExpressionChecker
+    truth: Type
+    """The type of the ground truth."""
     node: n.Step
     pool: PoolType
     scope: Scope
 
     @property
+    def symbols(self) -> Symbols:
+        """The declarations of the program."""
+        return self.expressions.symbols
+
+    @property
+    def report(self) -> Report:
+        """Where mistakes are reported."""
+        return self.expressions.report
+
+    @property
     def each(self) -> Scope:
         """The names for what is evaluated once per thought."""
-        return self.checker.each(self.pool, self.scope)
+        return self.scope.each(self.pool)
 
     @property
     def whole(self) -> Scope:
         """The names for what is evaluated once for all thoughts."""
-        return self.checker.whole(self.pool, self.scope)
-
-    @property
-    def truth(self) -> Type:
-        """The type of the ground truth."""
-        return self.checker.truth
+        return self.scope.whole(self.pool)
 
     @property
     def repeated(self) -> bool:
@@ -89,21 +149,21 @@ class StepCheck(Struct, frozen=True):
 
     def infer(self, node: e.Expression, scope: Scope) -> Type:
         """The type of an expression."""
-        return self.checker.expressions.infer(node, scope)
+        return self.expressions.infer(node, scope)
 
     def expect(self, node: e.Expression, scope: Scope, wanted: Type, what: str) -> Type:
         """The type of an expression; an error if it is not the one wanted."""
-        return self.checker.expressions.expect(node, scope, wanted, what)
+        return self.expressions.expect(node, scope, wanted, what)
 
     def error(
         self, code: str, message: str, span: Span | None = None, at: str = "", help: str | None = None
     ) -> None:
         """Report an error, at the step unless a place is given."""
-        self.checker.report.error(code, message, span or self.node.span, at, help=help)
+        self.report.error(code, message, span or self.node.span, at, help=help)
 
     def selected(self, condition: e.Expression) -> Type:
         """The type of the thoughts of which a condition holds."""
-        return self.checker.expressions.selected(condition, self.pool, self.each)
+        return self.expressions.selected(condition, self.pool, self.each)
 
     def needs_thoughts(self, purpose: str = "to work on") -> None:
         """Report a step without thoughts before it."""
@@ -123,10 +183,10 @@ class StepCheck(Struct, frozen=True):
 
     def prompt(self, operand: e.Expression, scope: Scope) -> tuple[Type, bool]:
         """The result type of the prompt that an operand calls, and whether it gives several values."""
-        operation, symbols = self.node.operation.text, self.checker.symbols
+        operation, symbols = self.node.operation.text, self.symbols
         if not isinstance(operand, e.Call):
-            before = len(self.checker.report.diagnostics)
-            if self.infer(operand, scope) == ANY and len(self.checker.report.diagnostics) > before:
+            before = len(self.report.diagnostics)
+            if self.infer(operand, scope) == ANY and len(self.report.diagnostics) > before:
                 return ANY, False
             at, help = "not a call of a prompt", "write `name(arguments)`"
             self.error("GOT0313", f"`{operation}` needs a prompt", operand.span, at, help)
@@ -135,7 +195,7 @@ class StepCheck(Struct, frozen=True):
         signature = symbols.prompts.get(name)
         if signature is not None:
             symbols.used.add(name)
-            self.checker.expressions.match(operand, signature, "prompt", scope)
+            self.expressions.match(operand, signature, "prompt", scope)
             declared = symbols.nodes.get(name)
             if isinstance(declared, n.Prompt) and declared.tools:
                 until = self.setting("until")
@@ -151,7 +211,7 @@ class StepCheck(Struct, frozen=True):
         for argument in operand.arguments:
             self.infer(argument.value, scope)
         if name not in symbols.callables():
-            self.checker.report.unknown("GOT0103", "prompt", name, operand.function.span, symbols.prompts)
+            self.report.unknown("GOT0103", "prompt", name, operand.function.span, symbols.prompts)
             return ANY, False
         kind = "scheme" if name in symbols.schemes else "score" if name in symbols.scores else "function"
         symbols.used.add(name)
@@ -162,7 +222,7 @@ class StepCheck(Struct, frozen=True):
 
     def _by_prompt(self, operand: e.Expression, scope: Scope, wanted: Type, must: str) -> bool:
         """Whether an operand calls a prompt, which then must return one value of a type."""
-        if not isinstance(operand, e.Call) or operand.function.text not in self.checker.symbols.prompts:
+        if not isinstance(operand, e.Call) or operand.function.text not in self.symbols.prompts:
             return False
         if (name := operand.function.text) in BUILTINS:
             help = "rename the prompt, or bind the value of the function to a name before"
@@ -185,11 +245,11 @@ class StepCheck(Struct, frozen=True):
 
     def score(self, operand: e.Expression) -> ScoredBy:
         """Check a score, a prompt that returns a number, or an expression; what it scores by."""
-        symbols, name = self.checker.symbols, operand.function.text if isinstance(operand, e.Call) else ""
+        symbols, name = self.symbols, operand.function.text if isinstance(operand, e.Call) else ""
         lower = False
         if isinstance(operand, e.Call) and name in symbols.scores:
             symbols.used.add(name)
-            self.checker.expressions.match(operand, symbols.scores[name], "score", self.each)
+            self.expressions.match(operand, symbols.scores[name], "score", self.each)
             declared = symbols.nodes[name]
             lower = isinstance(declared, n.Score) and declared.direction == "lower"
         elif not self._by_prompt(operand, self.each, FLOAT, "scoring prompt must return a number"):
@@ -202,7 +262,7 @@ class StepCheck(Struct, frozen=True):
         """Report an expression of which higher is better that rises with a score of which lower is better.
         A score alone is right where it is `mirrored`."""
         for part in rises_with(node):
-            if not (mirrored and part is node) and is_lower(part, self.checker.symbols, self.pool, self.each):
+            if not (mirrored and part is node) and is_lower(part, self.symbols, self.pool, self.each):
                 shown = format_expression(part)
                 message = f"higher is better here, but this rises with `{shown}`"
                 help = "declare it as a score, `-> lower`"
@@ -212,7 +272,7 @@ class StepCheck(Struct, frozen=True):
 
     def compares_scores(self) -> None:
         """Report thoughts whose scores cannot be compared with each other."""
-        require_one_score(self.pool.facts, self.node.span, self.checker.report)
+        require_one_score(self.pool.facts, self.node.span, self.report)
 
     def looks_at_thoughts(self, operand: e.Expression, scope: Scope) -> bool:
         """Whether an operand uses any thoughts of a scope, the current ones or named ones."""
@@ -220,7 +280,7 @@ class StepCheck(Struct, frozen=True):
             return True
         for name in free_names(operand):
             variable = scope.find(name)
-            if variable is None and self.checker.symbols.declared(name) is None:
+            if variable is None and self.symbols.declared(name) is None:
                 return True  # it is not known, which was said
             if variable is not None and (variable.kind != "value" or has_error(variable.type)):
                 return True
@@ -229,7 +289,7 @@ class StepCheck(Struct, frozen=True):
     def gives_logprobs(self, operand: e.Expression) -> bool:
         """Whether the step, or else the prompt that an operand calls, asks for log-probabilities."""
         name = operand.function.text if isinstance(operand, e.Call) else ""
-        declared = self.checker.symbols.nodes.get(name)
+        declared = self.symbols.nodes.get(name)
         settings = declared.settings if isinstance(declared, n.Prompt) else ()
         if declared is None or any(n.is_lost(s) or isinstance(s.value, e.Reference) for s in settings):
             return True  # what could not be read may say so
@@ -239,7 +299,7 @@ class StepCheck(Struct, frozen=True):
     def _plainly(self, operand: e.Expression, name: str) -> Any:
         """The constant that is a setting of the step, or else of the prompt that an operand calls; None for
         any other."""
-        given, nodes = self.setting(name), self.checker.symbols.nodes
+        given, nodes = self.setting(name), self.symbols.nodes
         declared = nodes.get(operand.function.text) if isinstance(operand, e.Call) else None
         if given is None and isinstance(declared, n.Prompt):
             given = next((s.value for s in declared.settings if s.name.text == name), None)
@@ -250,7 +310,10 @@ class StepCheck(Struct, frozen=True):
         share, operand = self.setting("share"), self.node.operands[0]
         if share is None:
             return
-        nodes, name = self.checker.symbols.nodes, operand.function.text if isinstance(operand, e.Call) else ""
+        nodes, name = (
+            self.symbols.nodes,
+            operand.function.text if isinstance(operand, e.Call) else "",
+        )
         declared = nodes.get(name)
         asks = isinstance(declared, n.Score) and len(declared.body.statements) > 1
         if not (asks or isinstance(declared, n.Prompt)):
@@ -259,15 +322,15 @@ class StepCheck(Struct, frozen=True):
 
     def value_pool(self, operand: e.Expression) -> PoolType:
         """The pool of an expression: bound thoughts, or any other value as one new thought."""
-        return self.checker.value_pool(operand, self.pool, self.scope)
+        return value_pool(self.expressions, operand, self.pool, self.scope)
 
     def function(self, operand: e.Expression) -> bool:
         """Whether an operand calls an imported Python function."""
-        return isinstance(operand, e.Call) and operand.function.text in self.checker.symbols.functions
+        return isinstance(operand, e.Call) and operand.function.text in self.symbols.functions
 
     def corpus(self, operand: e.Expression) -> bool:
         """Whether an operand searches a corpus, or calls a function instead; marks it as used."""
-        symbols = self.checker.symbols
+        symbols = self.symbols
         if not isinstance(operand, e.Call):
             return False
         name = operand.function.text

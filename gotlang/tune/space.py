@@ -16,9 +16,9 @@ from typing import Any, cast, final
 from msgspec import structs
 
 from gotlang.errors import UsageError
-from gotlang.ir.build import build_domain
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Domain, Param, Prompt
+from gotlang.ir.prompts import build_domain
 from gotlang.operations.names import free_names
 from gotlang.operations.record import MODEL_SETTINGS
 from gotlang.semantics.varying import MODELS, SCHEME, STRUCTURE, TEXT_PARTS, reached

@@ -1,19 +1,23 @@
-"""The types of a program: what their names stand for, cases of alternatives, types inside themselves."""
+"""The declarations of a program, in tables by kind: types, their cases, and signatures made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report
 from gotlang.operations import OPERATIONS
+from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.builtins import BUILTINS, CONSTANTS
+from gotlang.semantics.symbols import PREDEFINED, RESERVED, TYPES, Signature, Symbols
+from gotlang.span import Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import HOLE, Identifier
 from gotlang.syntax.scan import MAX_DEPTH
 from gotlang.syntax.walk import walk
-from gotlang.turns import DECLARED
+from gotlang.turns import DECLARED, holds_media
 from gotlang.types import (
     ANY,
     DYNAMIC,
@@ -34,9 +38,6 @@ from gotlang.types import (
     optional,
     within,
 )
-
-if TYPE_CHECKING:
-    from gotlang.semantics.symbols import Symbols
 
 _PYTHON = {
     "Optional": "write `int?` for an `int` or none",
@@ -327,3 +328,87 @@ def cases_in(alias: n.TypeAlias) -> tuple[n.CaseTypeNode, ...]:
         case n.CaseTypeNode():
             return (alias.type,)
     return ()
+
+
+def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
+    """The declarations of modules, the program's own first."""
+    symbols = Symbols()
+    places: dict[str, Span] = {}
+
+    def declare(name: Identifier, taken: Container[str] = (), prompt: bool = False) -> bool:
+        text = name.text
+        if text == HOLE:
+            return False
+        reserved = text in RESERVED or text in THOUGHT_FUNCTIONS or text in CONSTANTS or text in taken
+        if reserved or (text in BUILTINS and not prompt):
+            what = "has a meaning in the language" if reserved else "is a built-in function"
+            report.error("GOT0102", f"`{text}` {what}", name.span, help="choose another name")
+            return not reserved
+        if text in places:
+            labels = (Label(places[text], "first here"),)
+            report.error("GOT0101", f"duplicate name `{text}`", name.span, "here again", labels=labels)
+            return False
+        places[text] = name.span
+        return True
+
+    declarations = [d for module in modules for d in module.declarations]
+    aliases = [d for d in declarations if isinstance(d, n.TypeAlias) and declare(d.name, TYPES)]
+    declare_types(aliases, symbols, report)
+    for d in declarations:
+        match d:
+            case n.Param() if declare(d.name):
+                symbols.nodes[d.name.text] = d
+            case n.Prompt() | n.Scheme():
+                # A prompt is called by steps, where no built-in can stand, so it may be named like one.
+                if declare(d.name, prompt=isinstance(d, n.Prompt)):
+                    truth = d.truth if isinstance(d, n.Scheme) else None
+                    table = symbols.prompts if isinstance(d, n.Prompt) else symbols.schemes
+                    table[d.name.text] = Signature(
+                        d.name.text,
+                        _parameters(d.parameters, symbols, report),
+                        resolve_type(d.result, symbols, report),
+                        d.many,
+                        resolve_type(truth, symbols, report) if truth else None,
+                    )
+                    symbols.nodes[d.name.text] = d
+            case n.Score() if declare(d.name):
+                symbols.scores[d.name.text] = Signature(
+                    d.name.text, _parameters(d.parameters, symbols, report), SIMPLE["float"]
+                )
+                symbols.nodes[d.name.text] = d
+            case n.Metric() if declare(d.name, PREDEFINED, prompt=True):
+                # It is never called, so it may be named like a built-in, too.
+                known = _parameters(d.parameters, symbols, report, {"truth", "result"})
+                symbols.metrics[d.name.text] = d, Signature(d.name.text, known, SIMPLE["float"])
+            case n.ImportPython(functions=functions):
+                for function in functions:
+                    if declare(function.name):
+                        add_function(function, symbols, report)
+            case n.ImportCorpus(name=name) if declare(name):
+                symbols.corpora[name.text] = name.span
+    return symbols
+
+
+def add_function(node: n.PythonFunction, symbols: Symbols, report: Report) -> None:
+    """Enter a Python function, with the type of what it returns if the program says it."""
+    symbols.functions[node.name.text] = node.name.span
+    if node.result is not None:
+        result = symbols.results[node.name.text] = resolve_type(node.result, symbols, report)
+        if holds_media(result):
+            help = "images and files come from inputs; let the function return something else"
+            report.error("GOT0703", "a function returns no images and no files", node.span, help=help)
+
+
+def _parameters(
+    parameters: tuple[n.TypedName, ...], symbols: Symbols, report: Report, free: Container[str] = ()
+) -> tuple[tuple[str, Type], ...]:
+    seen: dict[str, Type] = {}
+    for parameter in parameters:
+        name = parameter.name.text
+        if name in seen and not n.is_lost(parameter):
+            report.error("GOT0101", f"duplicate parameter `{name}`", parameter.name.span)
+        if name in RESERVED and name not in free and not n.is_lost(parameter):
+            help = "choose another name"
+            report.error("GOT0102", f"`{name}` is a reserved name", parameter.name.span, help=help)
+        seen[name] = resolve_type(parameter.type, symbols, report)
+    return tuple(seen.items())

@@ -1,0 +1,278 @@
+"""Checks `match`, `search`, `first` and `race`: what flows through their parts, and what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from gotlang.diagnostics import Label, Report, nearest
+from gotlang.operations.match import Key, key_of, key_text, narrowed_by, options, possible
+from gotlang.operations.search import BACKUPS, CLAUSES, SELECTIONS, selections
+from gotlang.scope import UNKNOWN, Facts, Narrowed, PoolType, Scope, Variable
+from gotlang.semantics import narrowing
+from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.facts import leaving_one, require_one_score
+from gotlang.semantics.steps import check_setting, value_pool
+from gotlang.semantics.symbols import Symbols
+from gotlang.span import Span
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.types import (
+    ANY,
+    BOOL,
+    EMPTY,
+    NEVER,
+    AnyType,
+    RecordType,
+    Type,
+    accepts,
+    common,
+    has_error,
+    join,
+    widen,
+    widened,
+)
+
+
+class BlockChecker(Protocol):
+    """The checker of a pipeline, as its blocks see it."""
+
+    symbols: Symbols
+    report: Report
+    expressions: ExpressionChecker
+    pools: dict[int, PoolType]
+
+    def suite(self, suite: n.Suite, pool: PoolType, scope: Scope) -> PoolType:
+        """Check the statements of a block in order; returns the output of the last one."""
+
+    def branches(
+        self, block: str, results: list[tuple[PoolType, n.Suite]], passed: PoolType | None = None
+    ) -> PoolType:
+        """The output of a block of whose branches one runs; or none, which passes the pool on."""
+
+    def steady(
+        self, node: n.Block, start: PoolType, again: Callable[[PoolType], tuple[PoolType, PoolType]]
+    ) -> tuple[PoolType, PoolType]:
+        """What each round of a block can count on, and what it then leaves; `again` checks a round."""
+
+
+def check_match(checker: BlockChecker, node: n.Match, pool: PoolType, scope: Scope) -> PoolType:
+    """Check a `match`; returns its output."""
+    type_ = checker.expressions.infer(node.subject, scope.whole(pool))
+    seen: dict[Key, Span] = {}
+    right = not any(map(n.is_lost, node.branches))
+
+    def inside(known: Type) -> tuple[PoolType, Scope]:
+        facts: Narrowed = {node.subject: known} if narrowing.is_subject(node.subject) else {}
+        inner, names = narrowing.inside(facts, pool, scope)
+        if checker.expressions.quiet(node.subject, names.whole(inner)) != known:
+            checker.pools[id(node.subject)] = PoolType(
+                type_, True
+            )  # it needs a name that is known to be that
+        return inner, names.inside()
+
+    results: list[tuple[PoolType, n.Suite]] = []
+    for branch in node.branches:
+        keys = [_key(pattern) for pattern in branch.patterns]
+        for key, pattern in zip(keys, branch.patterns, strict=True):
+            place = pattern.case.span if isinstance(pattern, n.CasePattern) else pattern.span
+            right = _possible(checker, key, place, type_, seen) and right
+            seen.setdefault(key, place)
+        known = _known(checker, keys, type_)
+        inner, where = inside(known)
+        _bind(checker, branch, known, where)
+        results.append((checker.suite(branch.body, inner, where), branch.body))
+    left = narrowed_by(type_, list(seen), otherwise=True)
+    if node.otherwise is not None:
+        inner, where = inside(left or NEVER)
+        results.append((checker.suite(node.otherwise, inner, where), node.otherwise))
+    if right and node.otherwise is not None and left is None:
+        at, help = "never reached", "delete `else:` with its block"
+        span = node.otherwise.statements[0].span
+        checker.report.error("GOT0221", f"all that {widen(type_)} may be is above", span, at, help=help)
+    elif right and node.otherwise is None and left is not None:
+        missing = [key_text(key) for key in options(type_)[0] if key not in seen]
+        what = ", ".join(f"`{text}`" for text in missing) or f"other values of {widen(type_)}"
+        help = f"add `{' | '.join(missing)}:`, or `else:`" if missing else "add `else:`"
+        checker.report.error("GOT0220", f"`match` has no branch for {what}", node.subject.span, help=help)
+    return checker.branches("match", results)
+
+
+def _key(pattern: n.CasePattern | e.Constant) -> Key:
+    return ("case", pattern.case.text) if isinstance(pattern, n.CasePattern) else key_of(pattern)
+
+
+def _possible(checker: BlockChecker, key: Key, place: Span, type_: Type, seen: Mapping[Key, Span]) -> bool:
+    """Whether a value may be what a pattern stands for, and no earlier branch is for that; else an error."""
+    if isinstance(type_, AnyType):
+        return False
+    if not possible(type_, key):
+        known = [key_text(other) for other in options(type_)[0]]
+        guess = nearest(key_text(key), known)
+        help = f"did you mean `{guess}`?" if guess else None
+        help = help or (f"it may be {', '.join(f'`{text}`' for text in known)}" if known else None)
+        help = help or "compare it in an `if`; `match` is for alternatives"
+        checker.report.error("GOT0221", f"{widen(type_)} is never `{key_text(key)}`", place, help=help)
+    elif key in seen:
+        labels = (Label(seen[key], "first here"),)
+        message = f"duplicate branch for `{key_text(key)}`"
+        checker.report.error("GOT0221", message, place, "never reached", labels=labels)
+    return possible(type_, key) and key not in seen
+
+
+def _known(checker: BlockChecker, keys: list[Key], type_: Type) -> Type:
+    """The type of the value where it is one of these; of a case that it never is, that case."""
+    if not keys:
+        return ANY
+    if all(possible(type_, key) for key in keys):
+        return narrowed_by(type_, keys) or ANY
+    return common(checker.symbols.cases.get(str(name), ANY) for _, name in keys) or ANY
+
+
+def _bind(checker: BlockChecker, branch: n.MatchBranch, known: Type, scope: Scope) -> None:
+    """Bring the names of a branch into scope: of the value, and of its fields."""
+    names: list[tuple[e.Identifier, Type]] = []
+    for pattern in branch.patterns:
+        if not isinstance(pattern, n.CasePattern):
+            continue
+        for field in pattern.fields:
+            found = known.field(field.text) if isinstance(known, RecordType) else ANY
+            if found is None and isinstance(known, RecordType):
+                fields, note = [name for name, _ in known.fields[1:]], f"it is {known.written()}"
+                checker.report.unknown("GOT0208", "field", field.text, field.span, fields, note)
+            names.append((field, found or ANY))
+    names += [(branch.name, known)] if branch.name is not None else []
+    for name, type_ in names:
+        bound = PoolType(type_, True)
+        checker.pools[id(name)] = bound
+        scope.add(bound.variable(name.text, name.span))
+
+
+_SELECT = (
+    "write `select uct(1.4)`, `select beam(5)`, `select best` or `select depth`, or choose by `if` and `else`"
+)
+
+
+def wider(entry: Type, left: Type) -> Type:
+    """The type that a block is entered with which left a type of thoughts."""
+    return entry if entry == EMPTY or has_error(left) else widened(entry, left) or entry
+
+
+def check_search(checker: BlockChecker, node: n.Search, pool: PoolType, scope: Scope) -> PoolType:
+    """Check a `search`; the state that it leaves, with its value for a score."""
+    report = checker.report
+    root = value_pool(checker.expressions, node.root, pool, scope)
+    checker.pools[id(node.root)] = root
+    _clauses(checker, node, scope)
+    if not root.single:
+        message, help = "a `search` starts from one state", "search from each: `foreach root in roots:`"
+        report.error("GOT0751", message, node.root.span, "these are several", help=help)
+    name = node.state
+
+    def inside(state: PoolType, place: str | None = None) -> Scope:
+        known = Variable(name.text, state.type, "thought", name.span, state.facts, True)
+        return scope.inside(known, place=place)
+
+    def turn(entry: PoolType) -> tuple[PoolType, PoolType]:
+        left = checker.suite(node.expand, entry, inside(entry))
+        return left, PoolType(wider(entry.type, left.type), True)
+
+    state, left = checker.steady(node, PoolType(root.type, True), turn)
+    state = PoolType(_again(checker, node.expand, "expand", state, left), True, left.facts)
+    if node.simulate is not None:
+        reached = checker.suite(node.simulate, state, inside(state))
+        _one(checker, node.simulate, "simulate", reached)
+        state = PoolType(_again(checker, node.simulate, "simulate", state, reached), True, reached.facts)
+    valued = checker.suite(node.value, state, inside(state))
+    _one(checker, node.value, "value", valued)
+    if not valued.facts.scored:
+        message, help = "`value` must score the state", "end it with `Score() ...`"
+        report.error("GOT0751", message, node.value.span, "leaves no score", help=help)
+    else:
+        require_one_score(valued.facts, node.value.span, report)
+    state = replace(state, facts=state.facts.besides(Facts(True, valued.facts.scores)))
+    if node.until is not None:
+        here = inside(state, "the `until` of a `search`")
+        checker.expressions.condition(node.until, here.whole(state), "the condition of `until`")
+    return state if state.type != ANY else UNKNOWN
+
+
+def _clauses(checker: BlockChecker, node: n.Search, where: Scope) -> None:
+    """Check what the head says, once each."""
+    report = checker.report
+    seen: set[str] = set()
+    for clause in node.clauses:
+        name = clause.name.text
+        if name in seen:
+            report.error("GOT0751", f"duplicate `{name}`", clause.span, help="keep one of them")
+        seen.add(name)
+        if name == "select":
+            _selection(checker, clause.value, where)
+        elif name in CLAUSES:
+            check_setting(name, clause.value, CLAUSES[name], where, checker.expressions)
+        else:
+            known = (*CLAUSES, "select", "until")
+            report.unknown("GOT0751", "clause", name, clause.name.span, known)
+            seen.add(nearest(name, known) or name)
+    lost = isinstance(node.root, e.Reference) and node.root.name == e.HOLE
+    for name, help in (
+        ("rollouts", "say how many states are expanded at most: `rollouts 30`"),
+        ("select", _SELECT),
+    ):
+        if name not in seen and not lost:
+            place = Span(node.span.source, node.span.start, node.span.start + len("search"))
+            report.error("GOT0751", f"`search` needs `{name}`", place, help=help)
+    if node.backup is not None and node.backup.text not in BACKUPS:
+        report.unknown("GOT0751", "backup", node.backup.text, node.backup.span, BACKUPS)
+
+
+def _selection(checker: BlockChecker, value: e.Expression, where: Scope) -> None:
+    """Check how the next state is selected: a name, or a choice between them."""
+    if isinstance(value, e.Conditional):
+        checker.expressions.expect(value.condition, where, BOOL, "a condition")
+        _selection(checker, value.then, where)
+        _selection(checker, value.otherwise, where)
+        return
+    for name, number in selections(value):
+        if (rule := SELECTIONS.get(name)) is not None and number is not None:
+            check_setting(name, number, rule, where, checker.expressions)
+        elif not name:
+            checker.report.error("GOT0751", "this selects no state", value.span, help=_SELECT)
+
+
+def _again(checker: BlockChecker, part: n.Suite, word: str, state: PoolType, left: PoolType) -> Type:
+    """The type of a state that a part leaves, which it must take again."""
+    if has_error(left.type) or accepts(state.type, left.type):
+        return state.type
+    message = f"`{word}` must leave states: {widen(state.type)}"
+    checker.report.error("GOT0201", message, part.statements[-1].span, f"this outputs {widen(left.type)}")
+    return ANY
+
+
+def _one(checker: BlockChecker, part: n.Suite, word: str, left: PoolType) -> None:
+    if not left.single:
+        message = f"`{word}` must output one thought"
+        checker.report.error(
+            "GOT0302", message, part.span, "outputs any number", help=leaving_one(left.facts)
+        )
+
+
+def check_first(checker: BlockChecker, node: n.First, pool: PoolType, scope: Scope) -> PoolType:
+    """Check a `first` or a `race`; what it leaves, which any of its lines may have left."""
+    word = "race" if node.way == "race" else "first"
+    if len(node.lines) < 2:
+        message, help = f"`{word}` chooses between lines, and this is one", "add another below it"
+        checker.report.error("GOT0752", message, node.lines[0].span, help=help)
+    results = [(checker.suite(line, pool, scope.inside()), line) for line in node.lines]
+    found = checker.branches(word, results)
+    looked = results if node.way == "race" else results[:-1]
+    if node.until is not None and looked and found is not UNKNOWN:
+        pools = [left for left, _ in looked]
+        type_ = reduce(lambda one, other: join(one, other) or ANY, (left.type for left in pools))
+        facts = reduce(Facts.both, (left.facts for left in pools))
+        kind = PoolType(type_, all(left.single for left in pools), facts)
+        checker.expressions.condition(node.until, scope.inside().whole(kind), "the condition of `until`")
+    return found
