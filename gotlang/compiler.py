@@ -183,7 +183,7 @@ def _compile(
     mentioned = frozenset(word for module in looked_at for word in _mentioned(module, read))
     report = Report()
     filled = tuple(with_files(module, read, sources, report) for module in modules)
-    linked, shown, others = link(filled, imported, report)
+    linked, shown, others = link(filled, imported, sources, report)
     inlined = inline(linked, _GIVEN, report)
     types = [each.type for some in inlined.ascribed.values() for each in some]
     packages = {m.span.source for m in modules if in_package(m.span.source)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +33,9 @@ def read_source(path: str | Path) -> Source:
     except FileNotFoundError:
         raise not_found(path) from None
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        loops = error.errno == errno.ELOOP
+        why = "it is a link that leads back to itself" if loops else error.strerror
+        raise UsageError(f"cannot read {path}: {why}") from None
 
 
 def decoded(text: bytes) -> str:
@@ -47,6 +50,10 @@ def _text(path: Path) -> str:
 
 def not_found(path: Path) -> UsageError:
     """The error for a missing file, which suggests the file next to it with the nearest name."""
+    if path.is_symlink():
+        return UsageError(
+            f"{path} is a link that leads to no file", help="mend the link, or name another file"
+        )
     try:
         near = nearest(
             path.name, [other.name for other in path.parent.iterdir() if nearest(path.stem, [other.stem])]
@@ -55,6 +62,11 @@ def not_found(path: Path) -> UsageError:
         near = None
     help = f"did you mean {path.parent / near}?" if near else None
     return UsageError(f"there is no file {path}", help=help)
+
+
+def _why_missing(path: Path) -> str:
+    error = not_found(path)
+    return error.message + (f"; {error.help}" if error.help else "")
 
 
 def compile_file(path: str | Path, functions: tuple[PythonFunction, ...] = ()) -> Compilation:
@@ -116,7 +128,9 @@ class Beside:
         target = real_path(path)
         if not target.is_relative_to(self.folder):
             raise OSError(f"{target} is outside the program's folder")
-        if target.exists() and not (target.is_file() or target.is_dir()):
+        if not target.exists():
+            raise FileNotFoundError(errno.ENOENT, _why_missing(Path(path)))
+        if not (target.is_file() or target.is_dir()):
             raise OSError("it is a device or a pipe")  # which may never end, or never begin
         return _text(target)
 
@@ -130,8 +144,7 @@ class Beside:
             return f"`{path}`: {wrong.strerror}"
         if target.exists():
             return None
-        error = not_found(target)
-        return error.message + (f"; {error.help}" if error.help else "")
+        return _why_missing(target)
 
 
 def compile_in(

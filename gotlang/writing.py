@@ -8,6 +8,7 @@ the only calls of the system by which files change here, so that a test can make
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import stat
@@ -69,6 +70,12 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     permissions. Raises OSError."""
     with Draft(path) as draft:
         draft.write(content)
+
+
+def in_the_form_of(now: bytes, text: str) -> bytes:
+    """A text with the line ends and the byte order mark of a file, which is to get it."""
+    mark = codecs.BOM_UTF8 if now.startswith(codecs.BOM_UTF8) else b""
+    return mark + (text.replace("\n", "\r\n") if b"\r\n" in now else text).encode("utf-8")
 
 
 def create_file(path: str | os.PathLike[str], content: bytes) -> None:

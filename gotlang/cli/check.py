@@ -29,7 +29,7 @@ from gotlang.diagnostics import render, with_fixes
 from gotlang.errors import GotError, UsageError, reporting
 from gotlang.files import formatted
 from gotlang.version import __version__
-from gotlang.writing import replace_file
+from gotlang.writing import in_the_form_of, replace_file
 
 Found = Mapping[str, Checked | UsageError]
 """The result of checking each file, or the error that it could not be read."""
@@ -102,7 +102,7 @@ def _fix(name: str) -> None:
             break
         text = with_fixes(source(name).text, fixes)
         with reporting(f"cannot write {name}"):
-            replace_file(Path(name), text.encode("utf-8"))
+            replace_file(Path(name), in_the_form_of(Path(name).read_bytes(), text))
         made += len(set(fixes))
     if made:
         complain(f"{name}: fixed {count(made, 'problem')}")
@@ -248,9 +248,10 @@ def _format(name: str, check: bool) -> bool:
         if not check:
             click.echo(text, nl=False)
         return text != read.text
-    path, content = Path(name), text.encode("utf-8")
+    path = Path(name)
     with reporting(f"cannot write {name}"):
-        if path.read_bytes() == content:
+        now = path.read_bytes()
+        if now == (content := in_the_form_of(now, text)):
             return False
         if not check:
             replace_file(path, content)

@@ -19,7 +19,7 @@ from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError, reporting
 from gotlang.files import STORED
 from gotlang.packages import pip_install
-from gotlang.writing import real_path, replace_file
+from gotlang.writing import in_the_form_of, real_path, replace_file
 
 
 @final
@@ -164,7 +164,7 @@ def _write_simulator(path: Path) -> int:
     with reporting(f"cannot write {target}"):
         replace_file(target, simulator_text(program.ir(0), path.name).encode())
     with reporting(f"cannot write {path}"):
-        replace_file(path, text.encode())
+        replace_file(path, in_the_form_of(path.read_bytes(), text))
     say(f'wrote {target}, and `simulate with "{target.name}"` at the top of {path}')
     say(_trust(target))
     say(f"  gotc run {shlex.quote(str(path))} --model simulated ...")

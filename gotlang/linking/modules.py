@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.linking.texts import with_partials
 from gotlang.operations.search import strategy_words
-from gotlang.span import Span
+from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import mapped, walk
@@ -28,15 +28,19 @@ _NAMED = n.TypeAlias | n.Param | n.Prompt | n.Score | n.Metric | n.Scheme | n.Op
 
 
 def link(
-    modules: tuple[n.Module, ...], imported: Mapping[int, str], report: Report
+    modules: tuple[n.Module, ...],
+    imported: Mapping[int, str],
+    sources: Mapping[str, Source],
+    report: Report,
 ) -> tuple[tuple[n.Module, ...], Mapping[str, str], frozenset[str]]:
     """The modules of a program, the first of which is its own, in one space of names; how the names that were
     made are written by the program; and the files that are not one with the program's own. `imported` has the
-    names of the sources of imports, by the identity of the node, but of those that could not be read."""
+    names of the sources of imports, by the identity of the node, but of those that could not be read;
+    `sources` has the files by their names."""
     imports = any(module.imports for module in modules)
     if not imports and not any(isinstance(d, n.Partial) for m in modules for d in m.declarations):
         return modules, {}, frozenset()
-    linker = _Linker(modules, imported, report)
+    linker = _Linker(modules, imported, sources, report)
     others = frozenset(linker.files.keys() - {*linker.together[linker.main]})
     return linker.linked(), linker.shown, others
 
@@ -104,10 +108,17 @@ def together(
 
 @final
 class _Linker:
-    def __init__(self, modules: tuple[n.Module, ...], imported: Mapping[int, str], report: Report) -> None:
+    def __init__(
+        self,
+        modules: tuple[n.Module, ...],
+        imported: Mapping[int, str],
+        sources: Mapping[str, Source],
+        report: Report,
+    ) -> None:
         self.files = {module.span.source: module for module in modules}
         self.main = modules[0].span.source
         self.imported = imported
+        self.sources = sources
         self.report = report
         self.own = {file: self._declared(module) for file, module in self.files.items()}
         self.shown: dict[str, str] = {}
@@ -326,7 +337,7 @@ class _Linker:
             if isinstance(node, n.Prompt) and node.tools:
                 node = replace(node, tools=tuple(map(called, node.tools)))
             if isinstance(node, n.Prompt) and self.partials:
-                node = with_partials(node, self.partials, shown, self.report)
+                node = with_partials(node, self.partials, shown, self.sources, self.report)
             if isinstance(node, _NAMED) and (file, node.name.text) in self.names:
                 return replace(node, name=replace(node.name, text=self.names[file, node.name.text]))
             return node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.build import TreeBuilder
 from gotlang.syntax.parse import parse_expression
+from gotlang.syntax.texts import origins
 
 _FRONT = lazy_pattern(r"---[ \t]*\n(.*?)^---[ \t]*\n", re.DOTALL | re.MULTILINE)
 _SETTING = lazy_pattern(r"(\w+)[ \t]*:[ \t]*(\S.*?)[ \t]*")
@@ -56,7 +57,7 @@ def with_files(
             except OSError as error:
                 reason = error.strerror or str(error)
                 report.error("GOT0107", f"cannot read `{d.file.value}`: {reason}", d.file.span)
-                return replace(d, user=e.Constant(d.file.span, ""))
+                return replace(d, user=e.Constant(d.file.span, e.HOLE))
         return _filled(d, sources[name], report)
 
     return replace(module, declarations=tuple(map(filled, module.declarations)))
@@ -131,23 +132,38 @@ def _text(source: Source, start: int, end: int) -> e.Constant:
 
 
 def with_partials(
-    d: n.Prompt, known: Mapping[str, n.Partial], name_of: Callable[[str], str | None], report: Report
+    d: n.Prompt,
+    known: Mapping[str, n.Partial],
+    name_of: Callable[[str], str | None],
+    sources: Mapping[str, Source],
+    report: Report,
 ) -> n.Prompt:
     """A prompt with the partials in its texts put in. `known` has them by their names in the whole program,
     `name_of` gives that of a name in this file."""
     types = {p.name.text: p.type for p in d.parameters}
+    names_known = [p.name.text for p in known.values() if name_of(p.name.text) in known]
     uses = 0
 
     def changed(text: e.Constant | None) -> e.Constant | None:
         if text is None or "(" not in (value := str(text.value)):
             return text
         quotes = 3 if text.long else 1
-        new = _put(value, (), Span(text.span.source, text.span.start + quotes, text.span.end - quotes))
+        span = Span(text.span.source, text.span.start + quotes, text.span.end - quotes)
+        at = origins(sources[span.source].text[span.start : span.end], text.long)
+        new = _put(value, (), span, at)
         return text if new == value else replace(text, value=new)
 
-    def _put(value: str, inside: tuple[str, ...], span: Span) -> str:
+    def _put(value: str, inside: tuple[str, ...], span: Span, at: Sequence[int] = ()) -> str:
+        def place(found: re.Match[str]) -> Span:
+            start, end = (at[min(offset, len(at) - 1)] for offset in found.span(1)) if at else (0, 0)
+            return Span(span.source, span.start + start, span.start + end) if at else span
+
         def one(found: re.Match[str]) -> str:
             partial = known.get(name_of(found[1]) or "")
+            if partial is None and found[1] != "range" and (near := nearest(found[1], names_known)):
+                help = f"did you mean `{near}`?"
+                report.error("GOT0749", f"no partial is called `{found[1]}`", place(found), help=help)
+                return ""
             if partial is None:
                 return found[0]
             nonlocal uses
@@ -156,20 +172,20 @@ def with_partials(
                 return ""
             if partial.name.text in inside:
                 help = "put what both need into a partial of its own"
-                report.error("GOT0749", f"partial `{found[1]}` shows itself", span, help=help)
+                report.error("GOT0749", f"partial `{found[1]}` shows itself", place(found), help=help)
                 return ""
             given = dict(_arguments(found[2], partial))
             names = [p.name.text for p in partial.parameters]
             if sorted(given) != sorted(names):
                 takes = ", ".join(names) or "nothing"
-                report.error("GOT0749", f"partial `{found[1]}` takes {takes}", span, help=None)
+                report.error("GOT0749", f"partial `{found[1]}` takes {takes}", place(found))
                 return ""
             for p in partial.parameters:
                 argument = given[p.name.text]
                 given_type = p.type if inside else types.get(argument, p.type)
                 if given_type != p.type and not n.is_lost(given_type):
                     message = f"`{argument}` is not of the type of `{p.name.text}` in partial `{found[1]}`"
-                    report.error("GOT0749", message, span)
+                    report.error("GOT0749", message, place(found))
             text = _TAG.sub(lambda tag: _replaced(tag[0], given), str(partial.text.value))
             return _put(text, (*inside, partial.name.text), span)
 

@@ -7,7 +7,6 @@ everything else stays, to the character, so that `git diff` shows what changed.
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, final
@@ -29,7 +28,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
 from gotlang.syntax.texts import long_lines, quote
 from gotlang.tune.structure import restructured
-from gotlang.writing import real_path, replace_file
+from gotlang.writing import in_the_form_of, real_path, replace_file
 
 P = TypeVar("P", bound=CheckedProgram)
 
@@ -161,9 +160,7 @@ def _overwrite(path: Path, before: str, after: str) -> None:
     if text.replace("\r\n", "\n").rstrip("\n") != before.rstrip("\n"):
         raise UsageError(f"{path} has changed since it was read", help="run the command again")
     new = after if text.endswith("\n") else after.rstrip("\n")
-    new = new.replace("\n", "\r\n") if b"\r\n" in now else new
-    mark = codecs.BOM_UTF8 if now.startswith(codecs.BOM_UTF8) else b""
-    replace_file(path, mark + new.encode())
+    replace_file(path, in_the_form_of(now, new))
 
 
 def _settings_of(program: CheckedProgram, found: Tuned) -> dict[str, dict[str, Any]]:

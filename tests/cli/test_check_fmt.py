@@ -100,7 +100,7 @@ def test_fmt_changes_what_is_not_canonical_and_keeps_the_mode(gotc: Gotc, folder
     assert "would change a.got" in checked.err
     assert path.read_bytes() == b"param   a=3   # three\r\n"
     assert gotc("fmt", "a.got", "vote.got").code == 0
-    assert path.read_text() == "param a = 3  # three\n"
+    assert path.read_bytes() == b"param a = 3  # three\r\n"  # the line ends are the author's
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert gotc("fmt", "--check", "a.got").code == 0
     assert [entry.name for entry in folder.iterdir() if entry.name.startswith(".a")] == []
@@ -120,3 +120,24 @@ def test_ir_at_each_level(gotc: Gotc) -> None:
     plain, best = (gotc("ir", "vote.got", level).out for level in ("-O0", "-O2"))
     assert "batched" in best and "batched" not in plain
     assert gotc("ir", "vote.got", "-O3").code == 2
+
+
+def test_files_that_are_not_there_are_told_with_what_to_do(gotc: Gotc, folder: Path) -> None:
+    (folder / "rules.md").write_text("Hello {{ q }}")
+    (folder / "round.py").symlink_to("round.py")
+    (folder / "round.got").symlink_to("round.got")
+    (folder / "m.got").write_text(
+        'prompt ask(q: str) -> str from "rule.md"\nscheme main(q: str) -> str:\n    Generate() ask(q)\n'
+    )
+    (folder / "i.got").write_text('import "vot.got"\n')
+    (folder / "s.got").write_text('simulate with "round.py"\n')
+    told = gotc("check", "m.got", "i.got", "s.got", "round.got")
+    assert told.code == 2
+    assert told.out.count("error[") == 3, told.out
+    for words in (
+        "did you mean rules.md?",
+        "did you mean vote.got?",
+        "round.py is a link that leads to no file",
+    ):
+        assert words in told.out
+    assert "error: cannot read round.got: it is a link that leads back to itself" in told.err

@@ -114,6 +114,8 @@ def test_programs_from_windows_and_stored_ones(tmp_path: Path) -> None:
     own = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
     assert gotc("init", "--simulator", "a.got", cwd=tmp_path, **own).returncode == 0
     assert load(tmp_path / "a.got").ir(0).simulators
+    written = (tmp_path / "a.got").read_bytes()
+    assert written.startswith(b"\xef\xbb\xbf# Short.\r\n") and written.count(b"\n") == written.count(b"\r\n")
     (tmp_path / "b.got").write_text(text)
     stored = tmp_path / "b.ir.json"
     stored.write_text(gotc("ir", "b.got", "--json", cwd=tmp_path).stdout)

@@ -25,7 +25,7 @@ from gotlang.studio.processes import Limits
 from gotlang.studio.records import record_of
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import View, as_json, content
-from gotlang.writing import replace_file
+from gotlang.writing import in_the_form_of, replace_file
 
 LINK = ("Playground", "/playground")
 _VIEW: Final = View("playground.html", ("playground.css",), ("codemirror.js", "playground.js"))
@@ -179,9 +179,7 @@ async def save(request: Request) -> Response:
                 f"{given.program} has changed since this page read it",
                 help="copy what you typed, and load the page again",
             )
-        windows = b"\r\n" in path.read_bytes()
-        lines = given.text.replace("\n", "\r\n") if windows else given.text
-        replace_file(path, lines.encode())
+        replace_file(path, in_the_form_of(path.read_bytes(), given.text))
     except ValueError:
         raise UsageError(f"cannot save {given.program}: its text is not UTF-8") from None
     except OSError as error:
