@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import Any
 
 from measurement import PROGRAMS, ROOT, Found, report, resumed, study_options
+from msgspec import structs
 
 from gotlang import load
 from gotlang.api import Options, Session, run_to_end
@@ -74,7 +75,7 @@ def as_promised(done: StudyResult, folder: Path) -> bool:
     file = folder / "picked.json"
     done.tuned.write(file)
     table = as_table(done.plan.data)
-    rows = replace(table, rows=tuple(table.rows[number] for number in done.tested))
+    rows = structs.replace(table, rows=tuple(table.rows[number] for number in done.tested))
     found = (
         load(PROGRAM)
         .tuned(file)

@@ -6,13 +6,15 @@ Every verb is a method of `Program` and a function of this module that takes a p
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import sys
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast, final
+
+from msgspec.structs import replace
 
 from gotlang.cache.base import Cache as Cache
 from gotlang.compiler import Compilation as Compilation
@@ -455,7 +457,7 @@ class Program(CheckedProgram):
         if not simulate or not (self.ir(0).simulators if isinstance(model, str) else model.simulated):
             return found
         if (error := refused(self.ir(0), options.python, simulators=isinstance(model, str))) is not None:
-            return replace(found, not_expected=error.in_words())
+            return dataclasses.replace(found, not_expected=error.in_words())
         if given is None:
             return found
         free = replace(
@@ -479,7 +481,7 @@ class Program(CheckedProgram):
                 usd = done.outcome.ledger.accounts[0].usd  # of all models that were asked
                 expected["usd"] = None if usd is None else round(usd, 12)
             costs.append(bounds.expecting(expected))
-        return replace(found, costs=costs[0], early=costs[1], at_once=costs[2])
+        return dataclasses.replace(found, costs=costs[0], early=costs[1], at_once=costs[2])
 
     async def atune(
         self,
@@ -540,7 +542,7 @@ class Program(CheckedProgram):
             sampler=sampler,
             **settings,
         )
-        plan = replace(plan, selection=Selection.of(rows, sample, None))
+        plan = dataclasses.replace(plan, selection=Selection.of(rows, sample, None))
         return await run_study(plan, prepare(self, options), folder=folder, observe=observe)
 
     tune = _blocking(atune)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gotlang.cache.base import Cache
 from gotlang.config import ConfiguredUrl, configured_url, setting
@@ -62,8 +64,7 @@ def default_cache() -> Path | str | None:
 
 
 @final
-@dataclass(frozen=True)
-class Options:
+class Options(Struct, frozen=True):
     """How to run. Every field has the meaning and the default of the option of `gotc run` with its name,
     including defaults from the environment and from `gotc.toml`; options that begin with `--no-`
     are fields without it (`batching`). `level` is that of `-O`.
@@ -112,7 +113,7 @@ class Options:
     on_cache_loss: str = "stop"
     base_url: str | ConfiguredUrl | None = field(default_factory=_base_url)
     retry: bool = True
-    prices: Path | None = _configured("prices", Path)  # noqa: RUF009
+    prices: Path | None = _configured("prices", Path)
     rpm: float | None = None
     tpm: float | None = None
     timeout: float | None = None

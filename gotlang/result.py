@@ -5,8 +5,9 @@ from __future__ import annotations
 import reprlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, Self, final
+
+from msgspec import Struct, field, structs
 
 from gotlang.errors import InvalidResult, PartialResult, RunError, UsageError
 from gotlang.metric import NO_TRUTH, Metric, Score
@@ -65,8 +66,7 @@ class Displayed:
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
-class Result(Displayed):
+class Result(Displayed, Struct, frozen=True, eq=False):
     """The result of a run: `value`, `status`, `valid`, `score`, `cost`, `calls`.
 
     A run without a result raises RunError. One that is not `complete` is returned with its `status`;
@@ -82,7 +82,7 @@ class Result(Displayed):
     outcome: Outcome
     metric: Metric
     scored: Score
-    sources: Mapping[str, Source] = field(default_factory=dict, repr=False, compare=False)
+    sources: Mapping[str, Source] = field(default_factory=dict)
     endpoints: Sequence[Address] = ()
     """The addresses that were asked, but for providers' own."""
     measures: Mapping[str, Score] = field(default_factory=dict)
@@ -228,7 +228,7 @@ class Result(Displayed):
             "scheme": o.scheme,
             "model": self.model,
             "simulated": self.simulated,
-            "endpoints": [asdict(one) for one in self.endpoints],
+            "endpoints": [structs.asdict(one) for one in self.endpoints],
             "seed": self.seed,
             "status": self.status,
             "result": o.value,

@@ -17,11 +17,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TextIO, final
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from gotlang.config import ConfiguredUrl
 from gotlang.errors import GotError, UsageError
@@ -58,8 +59,7 @@ _PASSED_ON: Final = (
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class SandboxLimits:
+class SandboxLimits(Struct, frozen=True):
     """What a sandboxed process may use: `cpu` seconds of processor time (default: 60), `time` seconds in all
     (600), `memory` and `output` in megabytes (1,000 and 1): what is resident, and what it prints."""
 
@@ -69,9 +69,9 @@ class SandboxLimits:
     output: int = 1
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if getattr(self, field.name) < 1:
-                raise UsageError(f"the sandbox limit `{field.name}` is below 1", help="give at least 1")
+        for name in self.__struct_fields__:
+            if getattr(self, name) < 1:
+                raise UsageError(f"the sandbox limit `{name}` is below 1", help="give at least 1")
 
 
 @final
@@ -258,7 +258,7 @@ def run_in_sandbox(
     command += ["--partial", "--inputs", "-", f"--model={model}"]
     command += [f"--{name}={value}" for name, value in options.items() if value is not None]
     command += [f"--set={name}={_written(value)}" for name, value in (params or {}).items()]
-    command += [f"--sandbox-limit={one.name}={getattr(limits, one.name)}" for one in fields(limits)]
+    command += [f"--sandbox-limit={name}={getattr(limits, name)}" for name in limits.__struct_fields__]
     with tempfile.TemporaryDirectory(prefix="gotc-sandbox-") as folder:
         Path(folder, "program.got").write_text(program, "utf-8", errors="surrogatepass")
         code, printed, said = _ran(command, folder, json.dumps(dict(inputs)), limits, _environment(model))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import inspect
 import re
 import runpy
@@ -13,6 +12,7 @@ from typing import Any
 
 import click
 import pytest
+from msgspec import structs
 from support.gotc import ROOT
 
 import gotlang
@@ -99,7 +99,7 @@ def test_every_option_is_told_or_is_one_of_the_command() -> None:
     assert command is not None
     options = {word.removeprefix("--") for one in command.params for word in (*one.opts, *one.secondary_opts)}
     text = gotlang.Options.__doc__ or ""
-    fields = [one.name for one in dataclasses.fields(gotlang.Options)]
+    fields = [one.name for one in structs.fields(gotlang.Options)]
     untold = [
         name
         for name in fields

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from functools import cache
 from statistics import fmean
 from textwrap import dedent
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 from support.answers import any_model, some_value
 from support.generated import SIMULATORS, Generated, programs
 from support.laws import NEW, tried

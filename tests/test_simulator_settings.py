@@ -8,12 +8,12 @@ import random
 import shutil
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gotlang.api import Options, load
 

@@ -7,13 +7,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from msgspec import NODEFAULT, structs
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "api.md"
@@ -112,16 +113,12 @@ def words(item: Any) -> str:
 
 
 def _fields(owner: type) -> Iterator[str]:
-    """The fields of a dataclass that callers give, as a table."""
-    if not dataclasses.is_dataclass(owner):
-        return
-    shown = [one for one in dataclasses.fields(owner) if one.init and not one.name.startswith("_")]
+    """The fields of a record that callers give, as a table."""
     yield "| field | type | default |\n| --- | --- | --- |\n"
-    for one in shown:
-        kind = _type(one.type).replace("|", "\\|")
-        missing = dataclasses.MISSING
-        default = f"`{_value(one.default)}`" if one.default is not missing else ""
-        default = "as configured" if one.default_factory is not missing else default
+    for one in structs.fields(owner):
+        kind = _type(owner.__annotations__[one.name]).replace("|", "\\|")
+        default = f"`{_value(one.default)}`" if one.default is not NODEFAULT else ""
+        default = "as configured" if one.default_factory is not NODEFAULT else default
         if one.default_factory in (dict, list, tuple, set, frozenset):
             default = "empty"
         yield f"| `{one.name}` | `{kind}` | {default} |\n"
@@ -130,7 +127,7 @@ def _fields(owner: type) -> Iterator[str]:
 
 def _class(name: str, owner: type) -> Iterator[str]:
     yield f"### {name}\n\n"
-    if dataclasses.is_dataclass(owner) and name in ("Options", "SandboxLimits"):
+    if name in ("Options", "SandboxLimits"):
         yield from _fields(owner)
     yield f"{words(owner)}\n\n"
     for member, value in public_members(owner).items():

@@ -6,10 +6,11 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import click
+from msgspec.structs import replace
 
 from gotlang.cli import options as opt
 from gotlang.cli.journal import Journal, new_record, stored_settings

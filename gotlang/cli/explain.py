@@ -33,7 +33,7 @@ def explain_command(what: str, json: bool, **chosen: Any) -> int:
     """
     if _CODE.fullmatch(what):
         return _explain(what, json=json)
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from gotlang.cli.inputs import given_inputs, given_params, program
     from gotlang.report.estimate import estimate_lines

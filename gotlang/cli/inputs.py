@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 import click
 from click.core import ParameterSource
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gotlang import keys
 from gotlang.checks import Checked, check, compiled
@@ -83,8 +84,6 @@ def program(path: str, tuned: str | None = None) -> Program:
 
 def options_for(program: Program, chosen: dict[str, Any]) -> Options:
     """The options of a run. Raises UsageError if nothing can respond to the prompts that it asks."""
-    from dataclasses import replace
-
     record = Path(chosen["record"]) if chosen.get("record") is not None else None
     params = given_params(program, chosen["set"])
     options = replace(run_options(chosen), params=params, record=record, **_tuned_options(chosen))

@@ -9,13 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import click
 from click.core import ParameterSource
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gotlang.cli import options as opt
 from gotlang.cli import output

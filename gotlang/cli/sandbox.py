@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
+from msgspec import structs
 
 from gotlang.cli import options as opt
 from gotlang.cli import output
@@ -51,7 +51,7 @@ def enter(context: click.Context, chosen: dict[str, Any]) -> None:
     if "://" in str(chosen["cache"]) and not chosen["no_cache"]:
         raise UsageError("a sandbox has no cache on a server", help="give a file, or no --cache")
     chosen["no_python"] = True
-    known = {field.name for field in fields(SandboxLimits)}
+    known = {field.name for field in structs.fields(SandboxLimits)}
     limits = {}
     for name, text in pairs(chosen["sandbox_limit"], "--sandbox-limit").items():
         if name not in known or not text.strip().isdecimal():

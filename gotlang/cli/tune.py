@@ -179,7 +179,7 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
 
 def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
     """The options of its runs. Raises UsageError if nothing can respond to its prompts."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from gotlang.cli.inputs import model_notice, require_model
     from gotlang.cli.progress import Progress

@@ -16,10 +16,11 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, final, overload
+
+from msgspec import Struct
 
 from gotlang.answers.literals import strict
 from gotlang.errors import UsageError
@@ -36,8 +37,7 @@ _DELIMITERS: Final = {";": "`;`", "\t": "tabs"}
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A data file. `columns` are in the file's order; a row of JSON may lack some of them.
 
     `as_text`: every value is a text still to be parsed as the type of its input.

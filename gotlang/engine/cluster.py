@@ -153,7 +153,7 @@ async def on_cluster(
     # All nodes spend from one budget; one without a name is that of this run.
     own = options.budget is None and (options.max_usd is not None or options.max_calls is not None)
     if own:
-        options = replace(options, budget=f"ray-{secrets.token_hex(6)}")
+        options = structs.replace(options, budget=f"ray-{secrets.token_hex(6)}")
     with _without_rays_lines():
         ray, ours = _connected(options.address)  # first: the session hides keys, which local workers inherit
         try:
@@ -221,7 +221,7 @@ class Cluster:
                 help="use `--cache postgresql://user@host/database`, which every node can reach",
             )
         python = options.python if options.python is False else True  # it was looked at here
-        sent = replace(options, observe=None, python=python, max_usd=None, max_calls=None)
+        sent = structs.replace(options, observe=None, python=python, max_usd=None, max_calls=None)
         self._sent = [ray.put(each) for each in (self._program, sent, os.getcwd())]
         self._sent.append(ray.put(fingerprints(self._program)))
         if options.rpm is not None or options.tpm is not None:

@@ -130,7 +130,7 @@ class Worker:
             if fingerprints(self._program) != self._files:
                 raise OSError("its Python is not there, or another version of it")
             rpm, tpm = self._rates(share)
-            session = Session(self._program, replace(self._options, rpm=rpm, tpm=tpm))
+            session = Session(self._program, structs.replace(self._options, rpm=rpm, tpm=tpm))
             await session.__aenter__()
         except OSError as error:
             help = "the program's files must be at the same place on every node: see docs/scale.md"

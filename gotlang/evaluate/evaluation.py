@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from statistics import fmean, median
@@ -197,7 +197,7 @@ class Evaluation(Displayed):
     def about(self) -> dict[str, Any]:
         """What was run, as documents and reports start with it."""
         names = ("program", "scheme", "model", "simulated", "seed", "data", "selection", "repeat")
-        endpoints = [asdict(one) for one in self.endpoints]
+        endpoints = [structs.asdict(one) for one in self.endpoints]
         return {"rows": self.row_count, **{n: getattr(self, n) for n in names}, "endpoints": endpoints}
 
     def summary(self) -> dict[str, Any]:

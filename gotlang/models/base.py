@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from json.encoder import encode_basestring as _quoted
@@ -13,8 +12,7 @@ from operator import is_
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import astuple, replace
 
 from gotlang.config import ConfiguredUrl
@@ -156,7 +154,7 @@ class Request(Struct, frozen=True, eq=False, gc=False):
     settings: DecodingSettings = DecodingSettings()
     sample: int = 0
     prompt: str = ""
-    arguments: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     endpoint: str = ""
     tools: tuple[ToolSpec, ...] = ()
 
@@ -407,8 +405,7 @@ PERMITTED = Permit()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where a model is, if not at its provider's own address: the URL without secrets, the file of a project
     that named it (None: the user did), and whether it gets a key."""
 
@@ -474,8 +471,7 @@ class Model(Protocol):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
+class ModelOptions(Struct, frozen=True):
     """What a provider makes a model with. None means the model's own default.
 
     - `simulators` are the program's simulator functions by prompt; `version` changes when their file does.

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from msgspec import Struct
+
 from gotlang import keys
 from gotlang.config import ConfiguredUrl
 from gotlang.errors import NotTrusted, UsageError
@@ -34,8 +36,7 @@ ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class EndpointNames:
+class EndpointNames(Struct, frozen=True):
     """A provider's own base URL, and the environment variables for another one and for the key."""
 
     url: str

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, final
 
 from msgspec import UNSET, Struct, UnsetType, to_builtins
+from msgspec.structs import asdict
 
 from gotlang.errors import UsageError
 from gotlang.models.base import Price
@@ -126,8 +126,7 @@ def dollars(amount: float | None) -> str:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """Calls and US dollars that are known to be charged; calls that may have been, and at most how many
     US dollars more that is; and calls that were free (cached, or refused by the endpoint).
 

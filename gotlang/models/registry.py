@@ -11,9 +11,10 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast, final
+
+from msgspec.structs import replace
 
 from gotlang import keys
 from gotlang.errors import GotError, UsageError

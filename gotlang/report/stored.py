@@ -12,7 +12,6 @@ was killed, the document has only the schemes that have begun (`unfinished`), th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from heapq import merge
 from itertools import groupby
 from typing import Any
@@ -104,7 +103,7 @@ def _settings(entry: ComparedScheme) -> dict[str, Any]:
         "repeats": entry.repeats,
         "kind": structs.asdict(found.kind),
         "kinds": {name: structs.asdict(kind) for name, kind in found.kinds.items()},
-        "endpoints": [asdict(one) for one in found.endpoints],
+        "endpoints": [structs.asdict(one) for one in found.endpoints],
     }
 
 

@@ -500,8 +500,7 @@ class Graph:
 
 
 @final
-@dataclass(slots=True)
-class _Gathered:
+class _Gathered(Struct):
     """The parts of a join: those it was made for, and those connected later, sorted by path."""
 
     own: tuple[Operation, ...]

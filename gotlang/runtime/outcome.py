@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, final
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from gotlang.errors import BeyondBest, RunError
 from gotlang.ir import program as ir
@@ -32,8 +31,7 @@ from gotlang.types import ListType, fits
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True, eq=False):
     """What a run ended with. `partial` is the reason if a budget or an interruption ended it early; `value`
     is None if there is no thought of the result then. `valid` is what validated the value last (None: nothing
     did), `score` what the scheme scored it with. `hops` counts the model calls on the critical path to the
@@ -60,7 +58,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     waiting: tuple[Question, ...] = ()
     """The questions to people that have no answer yet."""
-    graph: Graph = field(default_factory=Graph, repr=False, compare=False)
+    graph: Graph = field(default_factory=Graph)
 
 
 def outcome_of(

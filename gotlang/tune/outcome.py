@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, final
+
+from msgspec import structs
 
 from gotlang.models.base import Address
 from gotlang.models.prices import Spent
@@ -115,7 +117,7 @@ class StudyResult(Displayed):
             "study": self.plan.name,
             "model": self.model,
             "simulated": self.simulated,
-            "endpoints": [asdict(one) for one in self.endpoints],
+            "endpoints": [structs.asdict(one) for one in self.endpoints],
             "trials": len(self.trials),
             "ended": dict(self.ended),
             "rejected": self.rejected,

@@ -24,7 +24,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
@@ -211,7 +211,9 @@ def dspy_module(
         calls = PromptCalls(names)
 
         async def work() -> Result:
-            async with Session(_with_texts(program, texts), replace(given, observe=calls)) as session:
+            async with Session(
+                _with_texts(program, texts), msgspec.structs.replace(given, observe=calls)
+            ) as session:
                 return await session.run(fields, scheme=chosen)
 
         try:

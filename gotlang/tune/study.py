@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -157,7 +157,7 @@ async def run_study(
 
 
 def _options(plan: StudyPlan, options: Options) -> Options:
-    return replace(
+    return structs.replace(
         options,
         model=plan.model or options.chosen_model,
         seed=plan.seed or options.seed,

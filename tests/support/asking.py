@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import fields
 from typing import Any, TypeVar
 
 import pytest
+from msgspec import structs
 from support.clocks import FakeTime
 from support.openai_server import Body, OpenAIServer
 
@@ -29,7 +29,7 @@ def a_request(text: str = "Sort 3, 1, 2.", **settings: Any) -> Request:
 
 def openai_model(name: str = MODEL, **given: Any) -> OpenAIModel:
     """A model by its options and arguments alike."""
-    names = {field.name for field in fields(ModelOptions)} - {"sleep"}
+    names = {field.name for field in structs.fields(ModelOptions)} - {"sleep"}
     options = {name: given.pop(name) for name in names & given.keys()}
     return OpenAIModel(name, ModelOptions(**options), **given)
 

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import ceil
 from typing import Self, final
+
+from msgspec import Struct
 
 from gotlang.cache.base import StoredSample
 from gotlang.cache.coordination import (
@@ -39,8 +40,7 @@ IDLE_S = 0.5
 
 
 @final
-@dataclass(eq=False, slots=True)
-class _Lease:
+class _Lease(Struct, eq=False):
     """A reservation of several requests: what of it is left, and how many parts of it are not sent yet."""
 
     name: str
