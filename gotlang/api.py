@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 from msgspec.structs import replace
 
 from gotlang.cache.base import Cache as Cache
-from gotlang.compiler import Compilation as Compilation
-from gotlang.compiler import compile_source, handed_in
 from gotlang.errors import RunError, SimulatedWarning, UsageError
 from gotlang.files import compile_file
 from gotlang.files import formatted as formatted
@@ -40,6 +38,7 @@ from gotlang.session import run_to_end as run_to_end
 from gotlang.span import Source
 
 if TYPE_CHECKING:
+    from gotlang.compiler import Compilation as Compilation
     from gotlang.estimate.cost import Estimate as Estimate
     from gotlang.evaluate.comparison import ComparedScheme as ComparedScheme
     from gotlang.evaluate.comparison import Comparison as Comparison
@@ -574,6 +573,8 @@ def read_tuned(path: str | Path) -> Tuned:
 
 def check(text: str, name: str = "<text>.got") -> Compilation:
     """Check the text of a program; the result has the diagnostics, nothing is raised."""
+    from gotlang.compiler import compile_source
+
     return compile_source(Source.of(name, text))
 
 
@@ -583,6 +584,8 @@ def compile(text: str, name: str = "<text>.got", *, functions: Iterable[str] = (
 
     Raises CompileError with every error found, UsageError for the name of a built-in function.
     """
+    from gotlang.compiler import compile_source, handed_in
+
     return Program(compile_source(Source.of(name, text), functions=handed_in(functions)))
 
 
@@ -591,6 +594,8 @@ def load(path: str | Path, *, functions: Iterable[str] = ()) -> Program:
 
     Raises UsageError if it cannot be read, CompileError with every error found.
     """
+    from gotlang.compiler import handed_in
+
     return Program(compile_file(path, handed_in(functions)))
 
 

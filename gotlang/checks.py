@@ -1,9 +1,11 @@
-"""Results of checks, in the user's cache folder: an unchanged program is not compiled again.
+"""Results of checks, and the IR of programs that ran, in the user's cache folder: an unchanged program is
+not compiled again.
 
 A check is a function of the program's text and of what the compiler asks of the files beside it
 (`gotlang.files.Beside`). A record has the questions with digests of the answers; where all are answered as
-they were, by the same gotc, its diagnostics are those that a check would find. A record that is damaged, or
-not in a folder of the user's own, is none.
+they were, by the same gotc, its diagnostics are those that a check would find, and its IR, which is packed
+under that record, is what compiling would make. A record that is damaged, or not in a folder of the user's
+own, is none.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from gotlang.diagnostics import Diagnostic
-from gotlang.errors import GotError
+from gotlang.errors import CompileError, GotError
 from gotlang.files import Beside, compile_in
 from gotlang.packages import in_package
 from gotlang.records import InvalidRecord, from_json, to_json
@@ -33,9 +35,12 @@ from gotlang.writing import replace_file
 
 if TYPE_CHECKING:
     from gotlang.compiler import Compilation
+    from gotlang.ir.packed import Programs
+    from gotlang.program import Recalled
 
 _MOST = 1000
-"""Records that are kept."""
+"""Records that are kept, of checks and of IR."""
+_IR = ".ir"
 
 _Answer = TypeVar("_Answer")
 _What = Literal["text", "missing", "named"]
@@ -63,22 +68,56 @@ class _Record(Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...]
     sources: tuple[str, ...]
 
+    @property
+    def key(self) -> bytes:
+        """What the IR of the text depends on."""
+        return repr((self.gotc, self.text, self.asked)).encode("utf-8", "surrogatepass")
+
 
 def check(source: Source, folder: Path) -> Checked:
     """Check a program that may import only from `folder`, an absolute path, unless that is known already."""
-    known = _known(source, folder)
-    if known is not None:
-        return known
-    made = _made(source, folder)
+    if (known := _known(source, folder)) is not None:
+        return known[1]
+    made, _ = _made(source, folder)
     return Checked(made.ok, made.diagnostics, made.sources)
 
 
-def compiled(source: Source, folder: Path) -> Compilation:
-    """Compile the same. If it is known to have no error, only what is needed to run it is done again."""
+def compiled(source: Source, folder: Path) -> Compilation | Recalled:
+    """Compile the same. If it is known to have no error, only what is needed to run it is done again, and
+    nothing if its IR is known."""
     known = _known(source, folder)
-    if known is not None and known.ok:
-        return compile_in(source, Beside(folder), known=known.diagnostics)
-    return _made(source, folder)
+    if known is None or not known[1].ok:
+        made, record = _made(source, folder)
+    else:
+        from gotlang.program import Recalled
+
+        record, checked = known
+        again = partial(compile_in, source, known=checked.diagnostics)
+        if (programs := _recalled(source, folder, record)) is not None:
+            later = partial(again, Beside(folder))
+            return Recalled(source, checked.sources, checked.diagnostics, programs, later)
+        files = _Asked(folder)
+        made = again(files)
+        if not files.answers.items() <= dict(record.asked).items():
+            return made  # a file has changed meanwhile
+    if made.ok and (place := _place(source.name, folder)) is not None:
+        from gotlang.ir.packed import pack
+
+        with suppress(CompileError):  # a constant has no value
+            whole = made.compiled()
+            _keep(place.with_suffix(_IR), pack({level: whole.program(level) for level in (0, 2)}, record.key))
+    return made
+
+
+def _recalled(source: Source, folder: Path, record: _Record) -> Programs | None:
+    """The IR that was packed under a record; None if there is none."""
+    from gotlang.ir.packed import unpack
+
+    place = _place(source.name, folder)
+    try:
+        return None if place is None else unpack(place.with_suffix(_IR).read_bytes(), record.key)
+    except OSError:
+        return None
 
 
 def files_of(source: Source, folder: Path) -> set[Path]:
@@ -88,23 +127,31 @@ def files_of(source: Source, folder: Path) -> set[Path]:
     return {Path(where, path) for _, where, path, _ in asked.answers if not in_package(path)}
 
 
-def _made(source: Source, folder: Path) -> Compilation:
+def _made(source: Source, folder: Path) -> tuple[Compilation, _Record]:
+    """The program compiled, and the record of its check, which is kept."""
     files, place = _Asked(folder), _place(source.name, folder)
     made = compile_in(source, files)
-    if place is None:
-        return made
     answers, sources = tuple(files.answers.items()), tuple(made.sources)
     record = _Record(_version(), _digest(source.text), answers, made.ok, made.diagnostics, sources)
+    if place is not None:
+        _keep(place, to_json(record).encode())
+    return made, record
+
+
+def _keep(place: Path, data: bytes | None) -> None:
+    """Write a file, and remove the oldest beside it."""
+    if data is None:
+        return
     with suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace_file(place, to_json(record).encode())
+        replace_file(place, data)
         for old in sorted(place.parent.iterdir(), key=lambda path: path.stat().st_mtime)[:-_MOST]:
             old.unlink()
-    return made
 
 
-def _known(source: Source, folder: Path) -> Checked | None:
-    """What an earlier check of the same found; None if there was none, or if something has changed."""
+def _known(source: Source, folder: Path) -> tuple[_Record, Checked] | None:
+    """An earlier check of the same, and what it found; None if there was none, or if something has
+    changed."""
     place = _place(source.name, folder)
     try:
         record = from_json(place.read_bytes(), _Record) if place and _is_own(place.parent) else None
@@ -119,9 +166,8 @@ def _known(source: Source, folder: Path) -> Checked | None:
     if files.answers != dict(record.asked) or not {*record.sources} <= {source.name, *files.texts}:
         return None
     texts = {**files.texts, source.name: source.text}
-    return Checked(
-        record.ok, record.diagnostics, {name: Source.of(name, texts[name]) for name in record.sources}
-    )
+    sources = {name: Source.of(name, texts[name]) for name in record.sources}
+    return record, Checked(record.ok, record.diagnostics, sources)
 
 
 @final

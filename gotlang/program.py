@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, final
 
-from gotlang.compiler import Compilation
+from msgspec import Struct
+
 from gotlang.errors import UsageError
 from gotlang.ir.program import MetricFunction, Param, Prompt, Scheme
 from gotlang.ir.program import Program as IR
 from gotlang.metric import Metric, metric_of, metrics_of
+
+if TYPE_CHECKING:
+    from gotlang.compiler import Compilation, Compiled
+    from gotlang.diagnostics import Diagnostic
+    from gotlang.span import Source
+
+
+@final
+class Recalled(Struct, frozen=True, dict=True):
+    """A program without errors of which an earlier command has built the IR, at some levels of optimization.
+    It is compiled where more of it is needed."""
+
+    source: Source
+    sources: Mapping[str, Source]
+    diagnostics: tuple[Diagnostic, ...]
+    _programs: Mapping[int, IR]
+    _compile: Callable[[], Compilation]
+
+    @cached_property
+    def _compiled(self) -> Compiled:
+        return self._compile().compiled()
+
+    def compiled(self) -> Compiled:
+        """The same with its tree."""
+        return self._compiled
+
+    def program(self, level: int = 2, skip: frozenset[str] = frozenset()) -> IR:
+        """The IR at an optimization level from 0 to 2, without the passes named in `skip`."""
+        known = self._programs.get(level) if not skip else None
+        return self.compiled().program(level, skip) if known is None else known
 
 
 class CheckedProgram:
@@ -18,8 +50,8 @@ class CheckedProgram:
     Users have the subclass `gotlang.Program`, which adds the commands: run, evaluate, compare, tune.
     """
 
-    def __init__(self, compilation: Compilation) -> None:
-        self.compilation = compilation.compiled()
+    def __init__(self, compilation: Compilation | Recalled) -> None:
+        self.compilation = compilation if isinstance(compilation, Recalled) else compilation.compiled()
         self._ir = self.ir(0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -15,6 +15,9 @@ Kind = Literal["value", "thought", "thoughts"]
 Narrowed = Mapping[Hashable, Type]
 """Types of expressions (names, fields and elements) where a condition holds."""
 
+BETWEEN = "__"
+"""Between a file's name and a name in it, in the names that the linker makes."""
+
 
 _TOKEN = (("text", STR), ("logprob", FLOAT))
 TOKEN = RecordType((*_TOKEN, ("top", ListType(RecordType(_TOKEN)))))
@@ -45,6 +48,11 @@ THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
 
 Fact = Literal["score", "validity", "log-probabilities"]
 """What may be known of a thought, beside its value."""
+
+
+def plain(name: str) -> str:
+    """A name as the file that declares it writes it."""
+    return name.rpartition(BETWEEN)[2] or name
 
 
 @final

@@ -218,7 +218,7 @@ class Session:
         if any(map(changes_graph, functions.values())):
             from gotlang.changes.layout import AddedSteps, GraphChanges
 
-            checked = self.program.compilation.checked
+            checked = self.program.compilation.compiled().checked
             changes = GraphChanges(AddedSteps(checked, self.ir, options.level, options.skipped_passes))
         corpora: Mapping[str, Any] = (
             load_corpora(self.ir, options.corpora) if self.ir.corpora or options.corpora else {}

@@ -1,4 +1,4 @@
-"""The IR as JSON: every program survives it and runs from it as before; what is no IR is refused in words."""
+"""The IR as JSON, and packed: programs survive it and run as before; what is no IR is refused in words."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from benchmarks.schemes import ROWS, Row, measure, program_of
 from gotlang.api import Options, Program, compile
 from gotlang.errors import CompileError, RunError, UsageError
 from gotlang.ir.json import from_document, to_document
+from gotlang.ir.packed import pack, unpack
 from gotlang.ir.text import to_text
 from tests.support.answers import any_model, some_value
 from tests.support.laws import NEW, times
@@ -40,6 +41,10 @@ def survives(program: Program, level: int, path: str) -> None:
     assert found.main == program.ir(level).main
     assert to_text(found) == to_text(program.ir(level))
     assert to_document(found, read, level) == text  # with every place in the source
+    packed = pack({level: program.ir(level)}, b"key")
+    assert packed is not None and unpack(packed, b"another") is None
+    kept = unpack(packed, b"key")
+    assert kept is not None and to_document(kept[level], sources, level) == text
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,9 +12,9 @@ from msgspec import Struct, field
 
 from gotlang.analysis.annotations import annotated
 from gotlang.diagnostics import Label, Report, nearest
-from gotlang.linking.modules import plain as own_name
 from gotlang.packages import in_package
 from gotlang.patterns import lazy_pattern
+from gotlang.scope import plain as own_name
 from gotlang.semantics.check import Checked
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.syntax import expressions as e

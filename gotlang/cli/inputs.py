@@ -23,7 +23,7 @@ from gotlang.span import Source
 
 if TYPE_CHECKING:
     from gotlang.api import Compilation, Matching, Options, Program, Scheme
-    from gotlang.program import CheckedProgram
+    from gotlang.program import CheckedProgram, Recalled
     from gotlang.types import Type
 
 STDIN = "<stdin>"
@@ -38,7 +38,7 @@ def source(path: str) -> Source:
     return Source.of(STDIN, decoded(sys.stdin.buffer.read(MAX_BYTES + 1)))
 
 
-def compilation(path: str) -> Compilation:
+def compilation(path: str) -> Compilation | Recalled:
     """Compile a program, or read its IR. One from standard input may import from the current folder."""
     if path.endswith(STORED):
         return stored_file(path)

@@ -12,11 +12,11 @@ from typing import Literal, final
 from gotlang.editing.documents import Document
 from gotlang.editing.places import Around, around, call, names, value_before
 from gotlang.errors import GotError
-from gotlang.linking.modules import BETWEEN, declared
+from gotlang.linking.modules import declared
 from gotlang.operations import OPERATIONS
 from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, SettingRule
 from gotlang.packages import STANDARD
-from gotlang.scope import THOUGHT_FUNCTIONS, Variable
+from gotlang.scope import BETWEEN, THOUGHT_FUNCTIONS, Variable
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.studies import CLAUSES, OPTIONS
 from gotlang.semantics.symbols import TYPES, Signature, Symbols

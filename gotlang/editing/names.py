@@ -16,7 +16,8 @@ from typing import final
 from gotlang.editing.documents import Document
 from gotlang.editing.modules import Modules, beside, fields_of, real, shape
 from gotlang.editing.symbols import Kind, Occurrence, Symbol
-from gotlang.linking.modules import BETWEEN, declared
+from gotlang.linking.modules import declared
+from gotlang.scope import BETWEEN
 from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, final
 from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report, nearest
-from gotlang.linking.modules import BETWEEN, plain
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.search import strategy_words
+from gotlang.scope import BETWEEN, plain
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

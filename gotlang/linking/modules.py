@@ -16,13 +16,11 @@ from msgspec.structs import replace
 from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.linking.texts import with_partials
 from gotlang.operations.search import strategy_words
+from gotlang.scope import BETWEEN
 from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import mapped, walk
-
-BETWEEN = "__"
-"""Between a file's name and a name in it, in the names that the linker makes."""
 
 _NAMED = n.TypeAlias | n.Param | n.Prompt | n.Score | n.Metric | n.Scheme | n.Operation | n.Function
 
@@ -43,11 +41,6 @@ def link(
     linker = _Linker(modules, imported, sources, report)
     others = frozenset(linker.files.keys() - {*linker.together[linker.main]})
     return linker.linked(), linker.shown, others
-
-
-def plain(name: str) -> str:
-    """A name as the file that declares it writes it."""
-    return name.rpartition(BETWEEN)[2] or name
 
 
 def without_unused(

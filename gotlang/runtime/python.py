@@ -20,9 +20,9 @@ from gotlang.diagnostics import nearest
 from gotlang.errors import EvaluationError, GotError, NotTrusted, UsageError
 from gotlang.ir.foreign import copied, given_back, raised
 from gotlang.ir.program import Program
-from gotlang.linking.modules import plain
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.packages import outside
+from gotlang.scope import plain
 from gotlang.types import DYNAMIC, Type
 
 T = TypeVar("T")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from msgspec import Struct
 
 from gotlang.diagnostics import Report, nearest
 from gotlang.scope import Scope, Variable
-from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.syntax import nodes as n
 from gotlang.types import BOOL, FLOAT, ListType, Type, accepts
+
+if TYPE_CHECKING:
+    from gotlang.semantics.expressions import ExpressionChecker
+    from gotlang.semantics.symbols import Signature, Symbols
 
 TRUTH = "truth"
 _TAKES = "the first parameter is the result, the others are inputs of the scheme by name, or `truth`"

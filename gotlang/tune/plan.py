@@ -285,7 +285,7 @@ def make_plan(
 
 
 def _target(program: CheckedProgram) -> Target:
-    return Target(program.compilation.checked.symbols, program.compilation.source.name)
+    return Target(program.compilation.compiled().checked.symbols, program.compilation.source.name)
 
 
 def _name(text: str) -> e.Identifier:
@@ -312,7 +312,7 @@ def _varied(vary: n.Vary, folder: Path, program: CheckedProgram) -> n.Vary:
 
 def _text_in(file: Path, vary: n.Vary, program: CheckedProgram) -> str:
     """A text for a prompt. Raises UsageError for one that cannot be read or is not allowed there."""
-    symbols = program.compilation.checked.symbols
+    symbols = program.compilation.compiled().checked.symbols
     prompt = symbols.nodes[vary.name.text]
     assert isinstance(prompt, n.Prompt)  # the checker has seen to it
     try:

@@ -237,7 +237,7 @@ def tuned_program(made: Any) -> Any:
 
 def _with_texts(program: CheckedProgram, texts: Mapping[str, Texts]) -> CheckedProgram:
     changed = changes(texts)
-    return program.changed(rewritten(program.compilation, {}, changed)) if changed else program
+    return program.changed(rewritten(program.compilation.compiled(), {}, changed)) if changed else program
 
 
 # ---------------------------------------------------------------- texts for a study

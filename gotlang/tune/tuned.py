@@ -112,7 +112,7 @@ def tuned(program: P, file: str | Path | Tuned) -> P:
     try:
         base = restructured(program, found.scheme, found.settings)
         return program.changed(
-            rewritten(base.compilation, found.params, found.texts, _settings_of(program, found))
+            rewritten(base.compilation.compiled(), found.params, found.texts, _settings_of(program, found))
         )
     except RecursionError:
         raise UsageError("the tuned file has values that are nested too deeply", help=_HELP) from None
@@ -126,7 +126,7 @@ def tuned(program: P, file: str | Path | Tuned) -> P:
 
 def own_text(program: CheckedProgram) -> str:
     """The text of a program's own file, in canonical form."""
-    return _formatted(program.compilation)[program.compilation.source.name]
+    return _formatted(program.compilation.compiled())[program.compilation.source.name]
 
 
 def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
@@ -136,8 +136,8 @@ def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
     Raises UsageError if a file has changed since the program was read, CompileError if the program would no
     longer compile.
     """
-    compilation, settings = program.compilation, _settings_of(program, found)
-    base = restructured(program, found.scheme, found.settings).compilation
+    compilation, settings = program.compilation.compiled(), _settings_of(program, found)
+    base = restructured(program, found.scheme, found.settings).compilation.compiled()
     done = rewritten(base, found.params, found.texts, settings)
     changed = []
     was, now_is = _formatted(compilation), _formatted(done)

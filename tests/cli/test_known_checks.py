@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.conftest import Gotc
@@ -45,9 +46,9 @@ def compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (folder / name).write_text(text)
     found: list[str] = []
 
-    def noted(source: gotlang.checks.Source, files: gotlang.checks.Beside) -> object:
+    def noted(source: gotlang.checks.Source, files: gotlang.checks.Beside, **more: Any) -> object:
         found.append(source.name)
-        return compile_in(source, files)
+        return compile_in(source, files, **more)
 
     monkeypatch.setattr(gotlang.checks, "compile_in", noted)
     return found
@@ -79,7 +80,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "the program of a study": lambda folder: (folder / "other.got").write_text("param a 5\n"),
     "a program of a study that goes": lambda folder: (folder / "other.got").unlink(),
     "a damaged record": lambda folder: [path.write_text("[]") for path in records(folder)],
-    "a torn record": lambda folder: [path.write_text(path.read_text()[:-9]) for path in records(folder)],
+    "a torn record": lambda folder: [path.write_bytes(path.read_bytes()[:-9]) for path in records(folder)],
     "a folder that others write to": lambda folder: (folder / "cache" / "gotc" / "checks").chmod(0o777),
 }
 
@@ -95,6 +96,54 @@ def test_what_has_changed_is_checked_again(
     for path in records(folder):
         path.unlink()
     assert changed == gotc("check", "main.got")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_ir_of_what_has_changed_is_built_again(
+    gotc: Gotc, folder: Path, compiled: list[str], change: str
+) -> None:
+    asked = ("ir", "main.got", "--json")
+    known = [gotc(*asked) for _ in range(3)]
+    assert known == known[:1] * 3 and known[0].code == 0
+    assert compiled == ["main.got"]
+    CHANGES[change](folder)
+    changed = gotc(*asked)
+    assert compiled == ["main.got"] * 2
+    for path in records(folder):
+        path.unlink()
+    assert changed == gotc(*asked)
+
+
+def test_ir_that_is_damaged_or_of_another_check_is_none(
+    gotc: Gotc, folder: Path, compiled: list[str]
+) -> None:
+    asked = ("ir", "main.got", "--json")
+    wanted = gotc(*asked)
+    (kept,) = (path for path in records(folder) if path.suffix == ".ir")
+    good = kept.read_bytes()
+    for damaged in (b"", good[:-9], good[:40] + bytes([good[40] ^ 1]) + good[41:]):
+        kept.write_bytes(damaged)
+        assert gotc(*asked) == wanted
+        assert kept.read_bytes() == good
+    assert compiled == ["main.got"] * 4
+    (folder / "main.got").write_text(PROGRAM.replace("k=", "k=1") + "param unused = 1\n")
+    gotc("check", "main.got")  # its record has no IR
+    kept.write_bytes(good)
+    assert gotc(*asked) != wanted
+
+
+def test_a_program_is_not_kept_with_files_that_change_while_it_is_compiled(
+    gotc: Gotc, folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gotc("check", "main.got")
+
+    def changing(source: gotlang.checks.Source, files: gotlang.checks.Beside, **more: Any) -> object:
+        (folder / "shared.got").write_text("type Kind = str\n")
+        return compile_in(source, files, **more)
+
+    monkeypatch.setattr(gotlang.checks, "compile_in", changing)
+    gotc("ir", "main.got")
+    assert not [path for path in records(folder) if path.suffix == ".ir"]
 
 
 def test_another_gotc_checks_again(gotc: Gotc, compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

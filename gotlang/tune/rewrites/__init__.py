@@ -172,12 +172,12 @@ def simplest(found: Variant[P], values: Mapping[str, Any]) -> Variant[P]:
 
 def _original(program: P, scheme: str) -> Variant[P]:
     wanted = program.scheme(scheme).name
-    if not any(_is(d, wanted) for d in program.compilation.modules[0].declarations):
+    if not any(_is(d, wanted) for d in program.compilation.compiled().modules[0].declarations):
         raise UsageError(
             f"the scheme `{wanted}` is declared in another file than `{program.compilation.source.name}`",
             help="write the study about the file that declares it, or leave out `vary structure`",
         )
-    return Variant(program, program.compilation, wanted)
+    return Variant(program, program.compilation.compiled(), wanted)
 
 
 def _is(declaration: n.Declaration, scheme: str) -> bool:
