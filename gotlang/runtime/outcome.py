@@ -21,7 +21,6 @@ from gotlang.runtime.graph import (
     path_text,
     within,
 )
-from gotlang.runtime.partial import partial_result
 from gotlang.runtime.person import Question
 from gotlang.runtime.sampler.events import Failure
 from gotlang.runtime.sampler.ledger import Ledger, Times
@@ -83,6 +82,8 @@ def outcome_of(
     elif partial is None or truly_failed(context, operation):
         lost = _no_result(context, operation)
     else:
+        from gotlang.runtime.partial import partial_result
+
         operation, thoughts = partial_result(operation, scheme) or (graph.operations[0], ())
     if sampler.outside is not None and lost is None:
         lost = RunError(sampler.outside.message, help=sampler.outside.help)
