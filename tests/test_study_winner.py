@@ -12,7 +12,7 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 from support.studies import guess_plan
 
 from gotlang.api import Options, Session, run_to_end
-from gotlang.tune.plan import StudyPlan
+from gotlang.tune.plan import StudyPlan, read_plan
 from gotlang.tune.points import PointRunner
 from gotlang.tune.sampler import CostModel
 from gotlang.tune.space import space_of
@@ -83,3 +83,46 @@ def test_no_trial_is_spent_on_what_is_surely_too_dear(tmp_path: Path) -> None:
     done = tune(guess_plan(tmp_path, wish + NO_SAVING), folder=None)
     assert done.rejected > 0
     assert {r.point["tries"] for r in done.trials.values()} <= {1, 2}
+
+
+BRIEF = """
+simulate with "brief_sim.py"
+
+param form  = "long" in ["long", "brief"]
+param tries = 2      in 1..6
+
+prompt guess(target: int, form: str) -> int:
+    max_tokens 400
+    "Guess {{ target }}, {{ form }}."
+    parse after "Answer:"
+
+score error(attempt: int, target: int) -> lower:
+    abs(attempt - target)
+
+scheme near(target: int) -> int:
+    Generate(k=tries) guess(target, form)
+    Score() error(it, target)
+    KeepBestN(1)
+
+study near:
+    data "numbers.csv", train 12, test 12
+    minimize error(result, target)
+    subject to cost <= BOUND * baseline
+    trials 12
+    batching false
+"""
+BRIEF_SIM = """
+def guess(rng, target, form):
+    return ("word " * 100 if form == "long" else "") + f"Answer: {target + rng.randint(5, 30)}"
+"""
+
+
+@pytest.mark.parametrize("bound", [1.0, 0.5])
+def test_points_that_cost_less_than_their_estimate_are_found(tmp_path: Path, bound: float) -> None:
+    """The estimate cannot know that brief answers are short: with them all six tries cost less than two."""
+    (tmp_path / "near.got").write_text(BRIEF.replace("BOUND", str(bound)))
+    (tmp_path / "brief_sim.py").write_text(BRIEF_SIM)
+    (tmp_path / "numbers.csv").write_text("target\n" + "".join(f"{100 * n}\n" for n in range(24)))
+    done = tune(read_plan(tmp_path / "near.got"), folder=None)
+    assert done.winner.point["form"] == "brief"
+    assert done.winner.point["tries"] in {4, 5, 6}

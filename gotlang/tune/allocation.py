@@ -128,12 +128,11 @@ class Allocation:
     most: int
     seed: int
     refuse: Callable[[Point], bool]
-    rejected: int = 0
     _spent: float = 0.0
     _best: int = 0
     _closings: int = 0
     _models: dict[object, Surrogate] = field(default_factory=dict)
-    _refused: dict[str, bool] = field(default_factory=dict)
+    _refused: set[str] = field(default_factory=set)
 
     def plan(
         self, known: Sequence[Known], new: Sequence[Point], scale: Sequence[float], *, finite: bool
@@ -265,11 +264,14 @@ class Allocation:
         return max(ENOUGH, OF_LEAD * max(leads, default=0.0))
 
     def _is_refused(self, point: Point) -> bool:
-        key = repr(sorted(point.items()))
-        if key not in self._refused:
-            self._refused[key] = self.refuse(point)
-            self.rejected += self._refused[key]
-        return self._refused[key]
+        refused, key = self.refuse(point), key_of(point)
+        (self._refused.add if refused else self._refused.discard)(key)
+        return refused
+
+    @property
+    def rejected(self) -> int:
+        """How many points are refused by what is known now."""
+        return len(self._refused)
 
     def _spread(self, points: Sequence[Point], count: int) -> list[Point]:
         """Points that lie far apart, the first the farthest from the untuned program."""

@@ -7,8 +7,10 @@ calibrated on the untuned program.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
+from itertools import product
 from statistics import fmean
 from typing import Any, final
 
@@ -18,13 +20,14 @@ from gotlang.evaluate.rows import Row
 from gotlang.ir.evaluate import evaluate
 from gotlang.operations.names import free_names
 from gotlang.runtime.estimating import Sizes
-from gotlang.tune.plan import SEEDS, Constraint, Method
-from gotlang.tune.points import Measured, PointRunner, excess, mean
+from gotlang.tune.plan import SEEDS, Method
+from gotlang.tune.points import Measured, PointRunner, excess, known_pairs, mean
 from gotlang.tune.space import Point, Space, Value, key_of
 from gotlang.tune.trials import TrialResult, quiet
 
 SPARE = 0.8
-"""A point is refused if even this share of its estimate violates a bound."""
+"""A point is refused if even this share of its estimate violates a bound, and less if a point that was
+measured cost less beside its estimate."""
 ESTIMATED = frozenset({"cost", "calls"})
 _SAMPLERS: dict[str, tuple[str, tuple[str, ...], dict[str, tuple[str, int]]]] = {
     "tpe": ("TPESampler", (), {"n_startup_trials": ("startup", 10)}),
@@ -110,7 +113,8 @@ class CostModel:
     """Static cost estimates of points; says nothing before `learn`.
 
     The estimate knows how many calls a scheme makes and bounds their tokens. Where between its bounds the
-    truth lies is learnt from the untuned program, once its trial is over.
+    truth lies is learnt from the untuned program, once its trial is over; that settings make responses
+    shorter, which it cannot know, from the points that were measured.
     """
 
     def __init__(self, points: PointRunner, rows: Sequence[Row]) -> None:
@@ -129,13 +133,27 @@ class CostModel:
         self._row: Row | None = None
         self._calibration: dict[str, tuple[float, float]] = {}
         self._measured: dict[int, float] = {}
-        self._seen: dict[str, dict[str, float]] = {}
+        self._spare: dict[int, float] = {}
+        self._known: dict[str, dict[int, float]] = {}
 
-    def learn(self, baseline: Sequence[Measured]) -> None:
-        """Calibrate on what the untuned program's rows cost, all train rows in their order."""
+    def learn(
+        self, baseline: Sequence[Measured], others: Iterable[tuple[Point, Sequence[Measured]]] = ()
+    ) -> None:
+        """Calibrate on what the untuned program's rows cost, all train rows in their order, and on what other
+        points cost on the same rows."""
         ran = [(row, m) for row, m in zip(self._rows, baseline, strict=False) if m.failure is None]
-        if self._row is not None or not self._bounds or not ran:
-            return
+        if self._row is None and self._bounds and ran:
+            self._calibrate(ran)
+        start = self._guesses(self._points.space.start)
+        for (point, rows), (place, own) in product(others, start.items()):
+            both = known_pairs(rows, baseline, lambda row: row.quantities[place])  # noqa: B023
+            after, before = (math.fsum(side) for side in zip(*both, strict=True)) if both else (0.0, 0.0)
+            guess = self._guesses(point).get(place, 0.0)
+            if min(own, guess, before) > 0:
+                known = self._spare.get(place, SPARE)
+                self._spare[place] = min(known, SPARE * (after / before) / (guess / own))
+
+    def _calibrate(self, ran: Sequence[tuple[Row, Measured]]) -> None:
         self._row, first = ran[0]
         truth = {"calls": float(first.calls), "cost": first.usd}
         means = {"calls": fmean(m.calls for _, m in ran), "cost": mean([m.usd for _, m in ran])}
@@ -150,11 +168,21 @@ class CostModel:
         self._measured = {place: quantity for place, quantity in quantities.items() if quantity is not None}
 
     def broken(self, point: Point) -> dict[str, float]:
-        """The constraints that a point would violate, with its estimated excess."""
+        """The constraints that a point would violate, with its estimated excess. Before other points were
+        measured, only those that are estimated to cost clearly more than the untuned program."""
+        found: dict[str, float] = {}
+        for place, guess in self._guesses(point).items():
+            bound, own = self._bounds[place], self._measured[place]
+            least = self._spare.get(place, SPARE) * guess
+            if excess(bound, least, own) > 0 and (place in self._spare or least > own):
+                found[bound.text] = excess(bound, guess, own)
+        return found
+
+    def _guesses(self, point: Point) -> dict[int, float]:
+        """The quantities of bounds at a point, by their places, as the estimate has them."""
         if not self._calibration or self._row is None:
             return {}
-        key = repr(sorted(point.items()))
-        if key not in self._seen:
+        if (key := key_of(point)) not in self._known:
             try:
                 ranges = self._ranges(self._row, point)
             except GotError:
@@ -164,17 +192,12 @@ class CostModel:
                 for name, (share, factor) in self._calibration.items()
                 if name in ranges
             }
-            self._seen[key] = {
-                self._bounds[place].text: self._over(self._bounds[place], guessed, 1.0, measured)
-                for place, measured in self._measured.items()
+            self._known[key] = {
+                place: float(evaluate(self._bounds[place].quantity, guessed))
+                for place in self._measured
                 if free_names(self._bounds[place].quantity).keys() <= guessed.keys()
-                and self._over(self._bounds[place], guessed, SPARE, measured) > 0
             }
-        return self._seen[key]
-
-    def _over(self, constraint: Constraint, guessed: dict[str, float], part: float, base: float) -> float:
-        names = {name: part * value for name, value in guessed.items()}
-        return excess(constraint, float(evaluate(constraint.quantity, names)), base)
+        return self._known[key]
 
     def _ranges(self, row: Row, point: Point) -> dict[str, CostRange]:
         runner = self._points.runner(point)

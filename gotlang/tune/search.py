@@ -63,7 +63,8 @@ class Search:
     """Runs the measurements of a study that are this worker's. `rows` are the train rows: it is given no
     others.
 
-    `on_known` is told of the untuned program and of the best points, before each batch. `refuse` says that a
+    `on_known` is told of the points that were measured, the untuned program first, and of the best of them,
+    before each batch. `refuse` says that a
     point surely violates a constraint.
     """
 
@@ -74,7 +75,7 @@ class Search:
         rows: Sequence[Row],
         refuse: Callable[[Point], bool],
         observe: Callable[[StudyProgress], None] = lambda _: None,
-        on_known: Callable[[Trial, Sequence[Trial]], None] = lambda _, __: None,
+        on_known: Callable[[Sequence[Trial], Sequence[Trial]], None] = lambda _, __: None,
     ) -> None:
         self.plan: StudyPlan = points.plan
         self.points = points
@@ -123,12 +124,12 @@ class Search:
         known = self.measured(start)
         answered = (row for row, run in zip(self.train, known[0].rows, strict=False) if run.calls)
         self.points.answered = self.points.answered or next(answered, None)
-        self._on_known(known[0], [known[trial.number] for trial in self.best])
+        trials = list(known.values())
+        self._on_known(trials, [known[trial.number] for trial in self.best])
         if grid:
             others = [point for point in self._listed or () if dict(point) != dict(space.start)]
             self.best = [best_of(self.plan, known.values()) or known[0]]
             return [Cells(point, 0, rows) for point in others] if start == 1 else []
-        trials = list(known.values())
         facts = [self._facts(trial, trials[0]) for trial in trials]
         planned, best = self.allocation.plan(
             facts, self._new(trials), self._scale(trials), finite=self._listed is not None

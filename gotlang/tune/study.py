@@ -312,10 +312,11 @@ class _Study:
         plan = self.plan
         costs = CostModel(points, self.train)
 
-        def on_known(baseline: Trial, best: Sequence[Trial]) -> None:
+        def on_known(known: Sequence[Trial], best: Sequence[Trial]) -> None:
+            baseline, *others = known
             some = best[: 4 if len(plan.objectives) > 1 else 1]  # of a front, as far as the money lasts
             self._reserve([baseline, *(some or [baseline])], len(self.split.test))
-            costs.learn(baseline.rows)
+            costs.learn(baseline.rows, [(trial.point, trial.rows) for trial in others])
 
         self.search = Search(
             points, self.store, self.train, lambda p: bool(costs.broken(p)), self.observe, on_known
