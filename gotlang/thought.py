@@ -6,13 +6,24 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self, final
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from gotlang.errors import BeyondBest, EvaluationError
-from gotlang.packing import several
+
+T = TypeVar("T")
+
+
+def packed(values: Sequence[T]) -> T | tuple[T, ...]:
+    """Values that are no tuples themselves: one as it is, others as a tuple."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def several(kept: T | tuple[T, ...]) -> tuple[T, ...]:
+    """What was `packed`."""
+    return kept if isinstance(kept, tuple) else (kept,)
 
 
 @final

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from gotlang.editing.actions import lenses_of
 from gotlang.editing.completion import completions
 from gotlang.editing.documents import Document, analyzed
 from gotlang.editing.hover import hover, signature_help
-from gotlang.editing.lenses import lenses_of
 from gotlang.editing.prices import price_hints
 
 PROGRAM = """\

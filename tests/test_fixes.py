@@ -11,8 +11,8 @@ import pytest
 
 from gotlang.compiler import compile_source
 from gotlang.diagnostics import Diagnostic, with_fixes
+from gotlang.editing.actions import corrections
 from gotlang.editing.documents import analyzed
-from gotlang.editing.fixes import corrections
 from gotlang.span import Source
 from tests.fuzz import ROOT, read
 from tests.test_cases import ALL

@@ -26,7 +26,7 @@ from support.openai_server import Body, OpenAIServer
 from test_study_endpoint import GUESS
 from test_study_endpoint import answer as guessed
 
-from gotlang.engine.shares import Shares
+from gotlang.engine.cluster import Shares
 
 pytestmark = [pytest.mark.skipif(bool(why_not), reason=why_not), pytest.mark.xdist_group("ray")]
 

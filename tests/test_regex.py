@@ -14,8 +14,7 @@ from support.laws import tried
 from support.openai_server import OpenAIServer
 from support.timing import within
 
-from gotlang.answers.grammar import wrong_in_grammar
-from gotlang.answers.regex import Regex, RegexError, escaped
+from gotlang.answers.regex import Regex, RegexError, escaped, wrong_in_grammar
 from gotlang.api import Options, check, compile
 from gotlang.errors import GotError, LimitExceeded
 

@@ -48,6 +48,8 @@ _SHARED_MODULES = {
     "compare": "evaluation",
     "prompts": "explain",
     "ir": "explain",
+    "lsp": "servers",
+    "studio": "servers",
 }
 """The module of each command that has none of its own name; it is `NAME_command` there."""
 

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gotlang.cli.junit import junit, test_case
-from gotlang.cli.output import annotation, count, cut, harmless, shortened, to_json
+from gotlang.cli.output import annotation, count, cut, harmless, junit, shortened, test_case, to_json
 
 if TYPE_CHECKING:
     from gotlang.api import Comparison, Evaluation, RowRun, ScoreKind, Threshold

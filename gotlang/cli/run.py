@@ -290,8 +290,7 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
     second Ctrl-C, or after one if there is no result."""
     from gotlang.api import RequestLog, operations
     from gotlang.cli.inputs import model_notice
-    from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
-    from gotlang.cli.stream import StreamPrinter
+    from gotlang.cli.progress import Interrupted, Interrupts, Progress, StreamPrinter, display, proceed
     from gotlang.report.edits import UnusedEdits
     from gotlang.report.live import LiveGraph
 

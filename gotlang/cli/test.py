@@ -11,7 +11,6 @@ import click
 from msgspec.structs import replace
 
 from gotlang.cli import options as opt
-from gotlang.cli.junit import junit, test_case
 from gotlang.cli.output import (
     CACHE_LOST,
     PARTIAL,
@@ -24,7 +23,9 @@ from gotlang.cli.output import (
     cut,
     document,
     interrupted,
+    junit,
     say,
+    test_case,
     value_text,
     write_file,
 )

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from lsprotocol import types
 
+from gotlang.editing.actions import Correction, corrections, lenses_of
 from gotlang.editing.documents import Document
-from gotlang.editing.fixes import Correction, corrections
-from gotlang.editing.lenses import lenses_of
 from gotlang.editing.prices import price_hints
 from gotlang.lsp.server import Server
 from gotlang.span import Span

@@ -12,7 +12,7 @@ from typing import Any, Final
 from gotlang.errors import UsageError, reporting
 from gotlang.files import not_found
 from gotlang.models.base import Media
-from gotlang.models.image_files import image_type, is_whole
+from gotlang.models.images import image_type, is_whole
 from gotlang.types import FILE, IMAGE, DictType, ListType, OptionalType, PairType, RecordType, Type, UnionType
 from gotlang.writing import real_path
 

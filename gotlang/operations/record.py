@@ -73,7 +73,7 @@ def wrong_in_regex(text: str) -> tuple[str, int] | None:
 
 
 def _wrong_in_grammar(text: str) -> tuple[str, int] | None:
-    from gotlang.answers.grammar import wrong_in_grammar
+    from gotlang.answers.regex import wrong_in_grammar
 
     return wrong_in_grammar(text)
 

@@ -32,7 +32,6 @@ from gotlang.operations.checks import count, number, position
 from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import PROMPT_SETTINGS, TOOL_SETTINGS
 from gotlang.operations.step import GIVEN, PythonArguments
-from gotlang.packing import packed
 from gotlang.runtime.context import Context
 from gotlang.runtime.ending import ending
 from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key, path_text
@@ -42,7 +41,7 @@ from gotlang.runtime.sampler.events import MissingSample, Sample
 from gotlang.runtime.sampler.ledger import latency
 from gotlang.runtime.spaces import Space, at_line, first_number, inside
 from gotlang.syntax import expressions as e
-from gotlang.thought import NO_RESPONSE, Response, Thought, Thoughts
+from gotlang.thought import NO_RESPONSE, Response, Thought, Thoughts, packed
 from gotlang.types import DYNAMIC, FLOAT, fits
 
 T = TypeVar("T")

@@ -10,7 +10,6 @@ from msgspec import Struct, structs
 from gotlang.diagnostics import Diagnostic, Report, in_order
 from gotlang.linking.inline import Ascription
 from gotlang.scope import EVERYTHING, PoolType
-from gotlang.semantics.ascribed import AscribingChecker
 from gotlang.semantics.declarations import add_function, collect
 from gotlang.semantics.expressions import ExpressionChecker, Matched
 from gotlang.semantics.facts import asking, callees_first
@@ -20,7 +19,7 @@ from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.prompts import check_prompt
 from gotlang.semantics.returns import with_returns
-from gotlang.semantics.seen import Seen
+from gotlang.semantics.seen import AscribingChecker, Seen
 from gotlang.semantics.skips import SkipChecker
 from gotlang.semantics.symbols import Symbols
 from gotlang.semantics.test_declarations import UNITS, DeclaredTest, check_limits, check_tests

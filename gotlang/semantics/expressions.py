@@ -11,8 +11,7 @@ from gotlang.diagnostics import Fix, Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.scope import THOUGHT_FUNCTIONS, Narrowed, PoolType, Scope, Variable
 from gotlang.semantics import narrowing
-from gotlang.semantics.builtin_types import misfit, result, with_pattern
-from gotlang.semantics.builtins import BUILTINS, CONSTANTS, Builtin
+from gotlang.semantics.builtins import BUILTINS, CONSTANTS, Builtin, misfit, result, with_pattern
 from gotlang.semantics.facts import FACT_OF, refuse_asking, require
 from gotlang.semantics.mismatch import code_and_help, in_words, of_elements, of_product, of_sum
 from gotlang.semantics.symbols import Signature, Symbols

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from gotlang.cache.base import StoredSample
 from gotlang.models.base import Price, Usage
 from gotlang.models.prices import Spent
-from gotlang.packing import packed, several
 from gotlang.runtime.graph import FAILED, Graph, Operation, before, path_key
 from gotlang.runtime.sampler.budget import Allowance
+from gotlang.thought import packed, several
 
 Times = tuple[float, float, float]
 """Seconds along the critical path: without cache, with the process cache, with the persistent one."""

@@ -1,4 +1,4 @@
-"""Typed rewrites of a program's graph: each has a file, and works on the syntax tree.
+"""Typed rewrites of a program's graph, which work on its syntax tree.
 
 A variant of a program is its text with some rewrites applied one after the other, compiled and checked like
 any other: what does not compile is not offered. The numbers that a rewrite introduces are params with a
@@ -27,17 +27,10 @@ from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
 from gotlang.syntax.parse import parse, parse_expression
-from gotlang.tune.rewrites.best_of import BEST_OF
-from gotlang.tune.rewrites.drop import DROP
-from gotlang.tune.rewrites.escalate import ESCALATE
-from gotlang.tune.rewrites.other_prompt import OTHER_PROMPT
-from gotlang.tune.rewrites.record import Rewrite
-from gotlang.tune.rewrites.refine import REFINE
+from gotlang.tune.rewrites.samples import BEST_OF, ESCALATE, TWO_MODELS, VOTE
 from gotlang.tune.rewrites.split import SPLIT
-from gotlang.tune.rewrites.stage import Change, Number, Stage, changed, line_end, stages
-from gotlang.tune.rewrites.two_models import TWO_MODELS
-from gotlang.tune.rewrites.validate import VALIDATE
-from gotlang.tune.rewrites.vote import VOTE
+from gotlang.tune.rewrites.stage import Change, Number, Rewrite, Stage, changed, line_end, stages
+from gotlang.tune.rewrites.steps import DROP, OTHER_PROMPT, REFINE, VALIDATE
 
 REWRITES: tuple[Rewrite, ...] = (
     DROP,

@@ -16,8 +16,17 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_expression
 from gotlang.syntax.walk import walk
-from gotlang.tune.rewrites.record import Rewrite
-from gotlang.tune.rewrites.stage import CHOOSERS, MENDERS, SCORE, Change, Number, Stage, Statements, changed
+from gotlang.tune.rewrites.stage import (
+    CHOOSERS,
+    MENDERS,
+    SCORE,
+    Change,
+    Number,
+    Rewrite,
+    Stage,
+    Statements,
+    changed,
+)
 from gotlang.types import INT, STR, DictType, ListType, Type, accepts
 
 

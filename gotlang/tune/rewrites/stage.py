@@ -358,3 +358,23 @@ def _in_tail(statement: n.Statement) -> bool:
         case n.RepeatBlock(body=body):
             return all(map(_in_tail, body.statements))
     return False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One way to change the graph of a scheme.
+
+    - `name`, `doc`: what it is called in the name of a variant, and what it does.
+    - `calls`: its effect on the bounds of the number of calls, in words; `Change.least` and `Change.most`
+      are the formulas.
+    - `needs`: what there must be.
+    - `changes`: where it applies, and what then stands instead of the stage. The types of the stage decide;
+      what does not compile is left out.
+    """
+
+    name: str
+    doc: str
+    calls: str
+    needs: str
+    changes: Callable[[Stage], Iterator[Change]]

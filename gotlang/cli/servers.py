@@ -1,4 +1,4 @@
-"""`gotc studio`: the runs, rows and studies of a folder in a browser, on this machine alone."""
+"""`gotc lsp` serves an editor, `gotc studio` a browser on this machine alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 import webbrowser
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -14,6 +15,25 @@ from gotlang.cli import options as opt
 from gotlang.cli.output import complain, say
 from gotlang.errors import UsageError
 from gotlang.packages import pip_install
+
+
+@click.command("lsp")
+@click.option("--stdio", is_flag=True, help="Accepted because many editors pass it; there is no other way.")
+def lsp_command(stdio: bool) -> int:
+    """Serve an editor over stdin and stdout: diagnostics while typing, completion, hover, definitions,
+    references, rename, formatting and more. An editor starts it; docs/editors.md shows how.
+
+    It runs no Python of a program. It ends when the editor says so, or closes stdin. The exit code is 1 if
+    the editor says `exit` without `shutdown`.
+    """
+    if find_spec("pygls") is None:
+        raise UsageError("the language server needs pygls", help=pip_install("lsp"))
+    from gotlang.lsp.server import server
+
+    # It closes its output at the end; the process's own is flushed after that.
+    serving = server()
+    serving.start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
+    return int(serving.protocol.abrupt)
 
 
 @click.command("studio")

@@ -1,0 +1,115 @@
+"""Rewrites that ask several times, or several models, and choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, permutations
+
+from msgspec.structs import replace
+
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.syntax.format import format_inline
+from gotlang.syntax.texts import quote
+from gotlang.tune.rewrites.stage import CHOOSERS, MENDERS, Change, Rewrite, Stage
+
+
+def _vote(stage: Stage) -> Iterator[Change]:
+    if stage.once and stage.single and stage.varied and not stage.has(CHOOSERS | MENDERS):
+        votes = stage.number(f"{stage.prompt.name}_votes", 5, 1, 15)
+        voted = stage.asking(votes.name), *stage.parsed("Vote()"), *stage.rest
+        yield Change(stage.prompt.name, voted, (votes,), "1", votes.name, (votes.name, 1))
+
+
+VOTE = Rewrite(
+    "vote",
+    "asks n times and takes the most frequent value",
+    "from as many to n times as many",
+    "one sample",
+    _vote,
+)
+
+
+def _best_of(stage: Stage) -> Iterator[Change]:
+    if not stage.single or not stage.varied:
+        return
+    match stage.k:
+        case e.Constant(value=int() as known) if known > 1 and stage.has(CHOOSERS):
+            tries = stage.number(f"{stage.prompt.name}_tries", known, 1, max(10, 2 * known))
+            changed = stage.asking(tries.name), *stage.rest
+            yield Change(stage.prompt.name, changed, (tries,), f"1 / {known}", tries.name)
+        case None if stage.once and not stage.has(CHOOSERS) and stage.score is not None:
+            tries = stage.number(f"{stage.prompt.name}_tries", 5, 1, 10)
+            head, rest = stage.asking(tries.name), stage.rest
+            if rest and isinstance(rest[0], n.Step) and rest[0].operation.text == "Score":
+                chosen = rest[0], *stage.parsed("KeepBestN(1)", after=rest[0]), *rest[1:]
+            else:
+                chosen = *stage.parsed(stage.scoring, "KeepBestN(1)"), *rest
+            yield Change(stage.prompt.name, (head, *chosen), (tries,), "1", tries.name, (tries.name, 1))
+
+
+BEST_OF = Rewrite(
+    "best_of",
+    "asks n times and keeps the best by its score",
+    "from as many to n times as many",
+    "one sample, and a score; or a constant number of samples",
+    _best_of,
+)
+
+
+def _two_models(stage: Stage) -> Iterator[Change]:
+    first = stage.rest[0].operation.text if stage.rest and isinstance(stage.rest[0], n.Step) else ""
+    if stage.k is None or not stage.single or not (stage.has(CHOOSERS) and first in {"Score", *CHOOSERS}):
+        return
+    for models in combinations(stage.models, 2):
+        more = stage.number(f"{stage.prompt.name}_second", 3, 1, 10)
+        names, ks = [stage.fresh(word) for word in ("first", "second")], (format_inline(stage.k), more.name)
+        bound = tuple(
+            n.Bind(
+                stage.head.span,
+                e.Identifier(stage.head.span, name),
+                None,
+                stage.asking(k, model=quote(model)),
+            )
+            for name, k, model in zip(names, ks, models, strict=True)
+        )
+        statements = *bound, *stage.parsed(f"Pool() {', '.join(names)}"), *stage.rest
+        yield Change(",".join(models), statements, (more,), "1", f"1 + {more.name}")
+
+
+TWO_MODELS = Rewrite(
+    "two_models",
+    "asks two models for the samples among which one is chosen",
+    "from as many to 1 + n times as many",
+    "several samples, and `vary model in [...]` or `vary models in [...]`",
+    _two_models,
+)
+
+
+def _escalate(stage: Stage) -> Iterator[Change]:
+    looks_at_pool = stage.head.operation.text != "Generate"
+    if not stage.single or stage.right is None or looks_at_pool or stage.has(MENDERS | {"Vote"}):
+        return
+    condition, prompted = stage.right
+    for cheap, expensive in permutations(stage.models, 2):
+        last = stage.statements[-1]
+        again = format_inline(replace(stage.asking(None, model=quote(expensive)), again=None))
+        lines = (
+            f"Validate() {condition}" if prompted else "",
+            "if not valid:" if prompted else f"if {' != '.join(condition.rsplit(' == ', 1))}:",
+            f"    {again}",
+            stage.scoring,
+        )
+        k = format_inline(stage.k) if stage.k is not None else None
+        first = stage.asking(k, model=quote(cheap))
+        changed = first, *stage.rest, *stage.parsed(*lines, after=last)
+        yield Change(f"{cheap},{expensive}", changed, (), "1", "3")
+
+
+ESCALATE = Rewrite(
+    "escalate",
+    "asks one model, and another one only where what the first says is not right",
+    "from as many to three times as many",
+    "a score with `best` or a prompt that gives a bool, and models as above",
+    _escalate,
+)
