@@ -59,8 +59,9 @@ def _hints(document: Document, program: Program) -> Iterator[PriceHint]:
         scheme = _scheme(program, declared)
         if scheme is None:
             continue
-        loops = [part.span for part in walk(declared) if isinstance(part, _LOOPS)]
-        statements = [part.span.start for part in walk(declared) if isinstance(part, n.Step | n.Evaluate)]
+        parts = [part for part in walk(declared) if isinstance(part, _LOOPS | n.Step | n.Evaluate)]
+        loops = [part.span for part in parts if isinstance(part, _LOOPS)]
+        statements = [part.span.start for part in parts if isinstance(part, n.Step | n.Evaluate)]
         inside, own = declared.span, set[int]()
         for cost in costs_of_steps(program, scheme, sizes):
             span = cost.span

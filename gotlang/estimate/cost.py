@@ -199,10 +199,10 @@ def costs_of_steps(program: ir.Program, scheme: ir.Scheme, counter: TokenCounter
     first: dict[tuple[int, int], StepCost] = {}
 
     def told(step: ir.Step, flow: Flow, bill: Bill) -> None:
-        usd = _range(bill.usd) if bill.usd is not None else None
-        cost = StepCost(step.span, _range(bill.calls), usd, _range(flow.hops))
-        if step.span.use is None:
-            first.setdefault((step.span.start, step.span.end), cost)
+        place = step.span.start, step.span.end
+        if step.span.use is None and place not in first:
+            usd = _range(bill.usd) if bill.usd is not None else None
+            first[place] = StepCost(step.span, _range(bill.calls), usd, _range(flow.hops))
 
     estimator = Estimator(program, counter, told=told)
     root = FlowScope(None, {}, ZERO)
@@ -253,8 +253,8 @@ def _costs(flow: Flow, bill: Bill) -> Costs:
 
 
 def _range(amount: Amount) -> CostRange:
-    low, high = _number(amount.bounds[0]) or 0, _number(amount.bounds[1])
-    low = max(0, low)  # a formula may hold from one part, or one round, upwards
+    low, high = (_number(bound) for bound in amount.bounds)
+    low = max(0, low or 0)  # a formula may hold from one part, or one round, upwards
     exact = _written(amount.exact)
     return CostRange(low, high, low if low == high else None, exact, None if exact else _written(amount.high))
 

@@ -14,14 +14,14 @@ from typing import Any, final
 
 from gotlang.errors import EvaluationError, TemplateError
 from gotlang.ir.program import Prompt
-from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, ModelOptions, Price, Usage
+from gotlang.models.base import DEFAULT_MAX_TOKENS, Message, Model, ModelOptions, Price, Usage
 from gotlang.models.images import IMAGE_TOKENS, image_tokens
 from gotlang.models.registry import model_spec, price_of_model
 from gotlang.models.tokens import estimate_tokens, request_tokens
 from gotlang.operations.ask import PERSON
 from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.person import FREE_OF_CHARGE
-from gotlang.runtime.render import render
+from gotlang.runtime.render import examples, render
 from gotlang.templates import Template
 from gotlang.turns import holds_media
 from gotlang.types import (
@@ -62,6 +62,7 @@ class Sizes:
         self._model = model
         self._options = options
         self._models = models
+        self._shown: dict[int, tuple[Prompt, list[str | Message]]] = {}
         self.spread = 1 if models is None else _SPREAD
 
     def price_of(self, name: str | None) -> Price | None:
@@ -96,6 +97,12 @@ class Sizes:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return estimate_tokens(text) if self._models is None else _bytes(text)
 
+    def _examples(self, prompt: Prompt) -> list[str | Message]:
+        """The examples of a prompt as its message shows them, which no input changes."""
+        if id(prompt) not in self._shown:
+            self._shown[id(prompt)] = prompt, examples(prompt)
+        return self._shown[id(prompt)][1]
+
     def request(
         self,
         prompt: Prompt,
@@ -108,7 +115,7 @@ class Sizes:
         shows = [name for name, type_ in types.items() if holds_media(type_)]
         smallest = {name: _smallest(types[name]) for name in (*tokens, *shows)}
         try:
-            messages = render(prompt, {**known, **smallest})
+            messages = render(prompt, {**known, **smallest}, self._examples(prompt))
         except (TemplateError, EvaluationError):
             return 0, math.inf  # a text that goes through what is not there yet
         if self._models is None:

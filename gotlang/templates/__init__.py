@@ -18,6 +18,8 @@ from gotlang.frozen import Frozen
 from gotlang.templates.plain import PlainTemplate, read_plain
 
 if TYPE_CHECKING:
+    from jinja2 import nodes
+
     from gotlang.templates.sandbox import SandboxedTemplate
     from gotlang.templates.typed import Problem
     from gotlang.types import Type
@@ -62,9 +64,17 @@ class Template(Frozen, frozen=True):
         """The most tokens of the text, infinity where that is not known (see
         `gotlang.templates.longest.Longest`)."""
         from gotlang.templates.longest import Longest
+
+        return Longest(tokens, sizes, counts).blocks(self._root.body)
+
+    @property
+    def _root(self) -> nodes.Template:
+        """Jinja's tree of the text."""
+        if not isinstance(self._runnable, PlainTemplate):
+            return self._runnable.root
         from gotlang.templates.rules import tree
 
-        return Longest(tokens, sizes, counts).blocks(tree(self.text).body)
+        return tree(self.text)
 
     def problems(self, types: Mapping[str, Type]) -> list[Problem]:
         """What fails in every rendering with values of these types; names without a type are passed over."""
