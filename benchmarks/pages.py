@@ -98,7 +98,7 @@ def row(window: Browser, place: Path | str, made: Path) -> tuple[Any, ...]:
     found: list[list[float]] = []
     for _ in range(REPEATS):
         window.open(place)
-        while not window.run("return graph.chosen.view !== null"):
+        while not window.run("return graph.chosen.view.name !== ''"):
             pass
         loaded = window.run(DRAWN)
         done = [window.run(TIMED % action) for action in ACTIONS.values()]

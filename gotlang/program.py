@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from gotlang.errors import UsageError
 from gotlang.ir.program import MetricFunction, Param, Prompt, Scheme
@@ -52,6 +53,7 @@ class CheckedProgram:
 
     def __init__(self, compilation: Compilation | Recalled) -> None:
         self.compilation = compilation if isinstance(compilation, Recalled) else compilation.compiled()
+        self._added: tuple[Scheme, ...] = ()
         self._ir = self.ir(0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -95,7 +97,19 @@ class CheckedProgram:
 
     def ir(self, level: int = 2, *, skip: frozenset[str] = frozenset()) -> IR:
         """The IR at an optimization level from 0 to 2, without the passes named in `skip`."""
-        return self.compilation.program(level, skip)
+        if not self._added:
+            return self.compilation.program(level, skip)
+        from gotlang.passes import optimize
+
+        program = self.compilation.program(0)
+        return optimize(structs.replace(program, schemes=(*program.schemes, *self._added)), level, skip)
+
+    def with_scheme(self, scheme: Scheme) -> Self:
+        """The program with one more scheme, which its text does not have."""
+        made = copy(self)
+        made._added = (*self._added, scheme)
+        made._ir = made.ir(0)
+        return made
 
     def scheme(self, name: str | None = None) -> Scheme:
         """The scheme of a name. By default one of the file's own, or of all if it has none: the one named

@@ -305,7 +305,7 @@ def test_ten_thousand_operations_are_painted_within_a_second_and_a_half_and_move
             window.open("about:blank")
             before = 0.0 if running is None else running.processor_s()
             window.open(wide if running is None else running.at("/runs/wide"))
-            window.until("graph.chosen.view !== null", 60)
+            window.until("graph.chosen.view.name !== ''", 60)
             window.run(FRAME)
             paints.append(window.run("return performance.getEntriesByType('paint')[0].startTime / 1000"))
             page = window.processor_s()

@@ -80,7 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "say.got").write_text(SAY)
     (made / "say_sim.py").write_text(SAY_SIM)
     (made / "n.csv").write_text("n,expected\n" + "".join(f"w{n},w{n}\n" for n in range(40)))
-    done = gotc("compare", "say.got", "--schemes", "plain,voted", "--data", "n.csv", cwd=made)
+    done = gotc("compare", "say.got", "--schemes", "plain,voted,vote-of-3", "--data", "n.csv", cwd=made)
     assert done.returncode == 0, done.stderr
     (made / "wide.got").write_text(WIDE)
     (made / "wide_sim.py").write_text(WIDE_SIM)
@@ -119,9 +119,9 @@ def test_rows_are_filtered_to_where_schemes_differ_and_one_opens_as_a_graph(
     window.until("location.pathname.startsWith('/runs/')")
     window.until("document.readyState === 'complete'")
     again = json.loads(gotc("show", "last", "--json", cwd=folder).stdout)
-    assert again["scheme"] == "voted" and again["inputs"] == rows[differ[0]]["inputs"]
+    assert again["scheme"] == "vote-of-3" and again["inputs"] == rows[differ[0]]["inputs"]
     assert again["spent"]["calls"] == 0  # from the cache
-    assert again["document"]["result"] == rows[differ[0]]["runs"][1]["result"]
+    assert again["document"]["result"] == rows[differ[0]]["runs"][2]["result"]
     assert window.run("return document.title") != "ran"
     assert window.errors() == []
 

@@ -138,6 +138,8 @@ def test_a_prompt_is_edited_and_only_what_depends_on_it_is_asked_again(
             window.until("!doc.reading")
             select(window, "Generate write", 1)
             press_button(window, "Edit the prompt")
+            window.press("/")  # in a prompt, not the key of the search
+            assert "/" in window.run("return [...document.querySelectorAll('.edit textarea')].at(-1).value")
             window.run(
                 "const fields = document.querySelectorAll('.edit textarea');"
                 "fields[1].value = 'Write all of part 2.';"
@@ -183,6 +185,20 @@ def test_a_prompt_is_edited_and_only_what_depends_on_it_is_asked_again(
             assert len(server.requests) == asked + 1
             assert "1 of 1 calls made" in window.run("return document.getElementById('facts').textContent")
             assert all("400 (Bad Request)" in error for error in window.errors())
+
+            # A run of which nothing is known but its record has a page that works.
+            runs = tmp_path / ".gotc" / "runs"
+            record = json.loads((runs / "first.json").read_text()) | {"run": "empty"}
+            (runs / "empty.json").write_text(json.dumps(record))
+            window.open(served.at("/runs/empty"))
+            window.until("!doc.reading")
+            window.run("document.getElementById('canvas').focus()")
+            window.press("ArrowDown", "0", "+")
+            window.click(300, 600)
+            window.run("dispatchEvent(new Event('resize')); document.getElementById('unfold').click()")
+            press_button(window, "Run again")
+            assert window.run("return document.activeElement.name") == "dollars"
+            clean(window)
 
 
 def test_scripts_in_prompts_responses_programs_and_tags_do_not_run(window: Browser, tmp_path: Path) -> None:
@@ -250,6 +266,7 @@ def test_the_keyboard_alone_searches_tags_opens_and_walks_through_a_run(
         window.press("Enter")
         window.press("good", "Enter")
         assert window.until("document.querySelector('#list button.chip')?.textContent") == "good"
+        assert window.run("return document.activeElement.closest('tr').dataset.run") == "n2"
         assert served.get("/runs").data[1]["tags"] == ["good"]
         window.run("document.getElementById('search').focus()")
         focus("#list a")
@@ -258,6 +275,14 @@ def test_the_keyboard_alone_searches_tags_opens_and_walks_through_a_run(
         focus("#canvas")
         window.press("ArrowDown", "ArrowDown")
         assert window.run("return document.querySelector('#panel h2').textContent")
+        where = "const { x, y } = graph.chosen.view.boxes.get(graph.chosen.item); return [x, y]"
+        window.press("ArrowUp", "ArrowLeft")
+        left = window.run(where)
+        window.press("ArrowRight")
+        right = window.run(where)
+        assert right[0] > left[0] and right[1] == left[1]
+        window.press("ArrowLeft")
+        assert window.run(where) == left
         window.press("Escape")
         assert window.run("return document.getElementById('panel').childElementCount") == 0
         window.run("document.activeElement.blur()")
@@ -267,6 +292,8 @@ def test_the_keyboard_alone_searches_tags_opens_and_walks_through_a_run(
         window.press("ArrowRight", "ArrowRight", "ArrowLeft")
         assert "waited for" in window.run("return document.getElementById('panel').innerText").lower()
         clean(window)
+        window.open(served.address)
+    window.until("document.getElementById('told').textContent.includes('does not answer')")
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -151,7 +151,7 @@ def _ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
         raise click.UsageError("missing argument FILE, the program to run", context)
     if chosen["file"] == "-":
         raise UsageError("the program must be a file", help="`gotc check -` reads standard input")
-    loaded = program(chosen["file"], chosen["tuned"])
+    loaded = program(chosen["file"], chosen["tuned"]).with_baseline(chosen["scheme"])
     scheme = loaded.scheme(chosen["scheme"])
     given = given_inputs(loaded, scheme, chosen)
     check_inputs(scheme, given.inputs)
@@ -191,10 +191,11 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
     if not path.is_file():
         raise UsageError(f"the program of run {record.run} no longer exists: {record.path}")
     near = path.relative_to(folder) if path.is_relative_to(folder) else path
-    loaded = program(str(near), settings["tuned"])
+    wanted = settings["scheme"] or record.scheme
+    loaded = program(str(near), settings["tuned"]).with_baseline(wanted)
     if digest(loaded.compilation.source) != record.sha256:
         complain("the program has changed since that run: changed prompts are requested again")
-    scheme = loaded.scheme(settings["scheme"] or record.scheme)
+    scheme = loaded.scheme(wanted)
     check_inputs(scheme, record.inputs)
     given = Given(record.inputs, record.truth)
     return Order(loaded, scheme.name, given, options_for(loaded, settings), chosen, settings, record.run)

@@ -147,6 +147,12 @@ def _baseline(name: str, own: Mapping[str, Scheme]) -> tuple[str, int]:
     return found[1] or found[2], 1 if found[1] else MATCHED if found[3] == "n" else int(found[3])
 
 
+def is_baseline(name: str) -> bool:
+    """Whether a name is that of a baseline with a number of samples: `single`, `best-of-5`, `vote-of-5`."""
+    found = _BASELINE.fullmatch(name)
+    return found is not None and found[3] != "n"
+
+
 def _build(program: Program, like: Scheme, name: str, kind: str, samples: int) -> Scheme:
     """The scheme of a baseline, with the inputs and the result of another."""
     prompt = _prompt(program, like)

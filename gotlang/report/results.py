@@ -12,7 +12,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any, Final
 
-from gotlang.evaluate.comparison import ComparedScheme, Comparison
+from gotlang.evaluate.comparison import ComparedScheme, Comparison, is_baseline
 from gotlang.evaluate.evaluation import Evaluation
 from gotlang.report.charts import (
     LETTER,
@@ -54,13 +54,19 @@ def page_data(found: Comparison, *, command: str = "", schemes: Collection[str] 
     return {
         "label": found.label,
         "schemes": [entry.name for entry in found.entries],
-        "own": [entry.evaluation.scheme in schemes and entry.repeats == 1 for entry in found.entries],
+        "own": [_runs_alone(entry, schemes) for entry in found.entries],
         "metric": found.metric,
         "share": found.unit == "correct",
         "judged": any(entry.evaluation.tally.judged for entry in found.entries),
         "command": command,
         "rows": _rows(found),
     }
+
+
+def _runs_alone(entry: ComparedScheme, schemes: Collection[str]) -> bool:
+    """Whether `gotc run` can run a row of a compared scheme again: one of these, or a baseline."""
+    name = entry.evaluation.scheme
+    return entry.repeats == 1 and (name in schemes or is_baseline(name))
 
 
 def page_values(found: Comparison) -> dict[str, Any]:

@@ -33,7 +33,8 @@ def is_simulated(record: RunRecord) -> bool:
 def followed(request: Request, *kinds: str) -> Response:
     """Events of a record that grows: that there is more to see (`more`), a last time when it has ended."""
     history, name = studio_of(request).history, record_of(request, *kinds).run
-    seen, over = history.size(name), False
+    seen: list[tuple[int, int]] | None = None  # the page may be older than this stream
+    over = False
 
     def look() -> News | None:
         nonlocal seen, over

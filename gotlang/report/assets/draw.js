@@ -36,7 +36,6 @@ function redraw() {
 
 function draw() {
   const view = chosen.view;
-  if (view === null) return; // nothing has begun
   const ratio = devicePixelRatio || 1, { scale } = camera;
   const width = canvas.clientWidth, height = canvas.clientHeight;
   if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -230,7 +229,6 @@ function legend() {
   };
   box.replaceChildren();
   const view = chosen.view;
-  if (view === null) return;
   const names = { ask: "model calls", judge: "scoring", choose: "selection", truth: "ground truth", tool: "tools", start: "input", pass: "other" };
   if (chosen.coloring === "kind") for (const family of new Set([...view.nodes.values()].map((node) => node.family))) entry(doc.colors[family][theme.dark], names[family]);
   if (chosen.coloring === "state") for (const state of new Set([...view.nodes.values()].map((node) => node.state))) entry(theme[STATES[state] || "soft"], state === "cached" ? "cached" : state);

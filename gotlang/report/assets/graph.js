@@ -5,7 +5,8 @@ const MOST_OPEN = 160; // operations shown at once before a group is opened
 const canvas = $("canvas"), paper = canvas.getContext("2d");
 const FONT = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
 const camera = { x: 0, y: 0, scale: 1 };
-const chosen = { view: null, item: null, origins: new Set(), matches: new Set(), coloring: "kind" };
+const EMPTY = { name: "", nodes: [], groups: [], edges: [], rows: { all: [] }, links: { all: [] }, details: {} };
+const chosen = { view: makeView(EMPTY), item: null, origins: new Set(), matches: new Set(), coloring: "kind" };
 
 // ---------------------------------------------------------------- views
 

@@ -8,4 +8,8 @@ if (doc.live) live(`/rows/${doc.run}/events`, (fresh) => {
   count(); arrange();
   frame.scrollTop = top;
   draw();
+  const panel = $("panel"), read = panel.scrollTop;
+  if (chosen.row === null || panel.contains(document.activeElement) || !getSelection().isCollapsed) return;
+  select(chosen.row);
+  panel.scrollTop = read;
 });

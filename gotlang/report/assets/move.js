@@ -118,6 +118,7 @@ canvas.addEventListener("pointermove", (event) => {
   camera.x = drag.left - dx / camera.scale; camera.y = drag.top - dy / camera.scale;
   redraw();
 });
+canvas.addEventListener("pointercancel", () => { drag = null; canvas.classList.remove("dragging"); });
 canvas.addEventListener("pointerup", (event) => {
   const clicked = drag && !drag.moved;
   drag = null;
@@ -132,20 +133,28 @@ canvas.addEventListener("wheel", (event) => {
   if (event.ctrlKey || event.metaKey || !event.shiftKey && event.deltaX === 0) zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.offsetX, event.offsetY);
   else { moved = true; camera.x += event.deltaX / camera.scale; camera.y += event.deltaY / camera.scale; redraw(); }
 }, { passive: false });
+// The operation that an arrow key leads to from the one that is chosen: up and down along the connections, right
+// and left in its row; in the time line, right and left along the connections too.
+function reached(arrow) {
+  const { name, nodes, boxes, before, after } = chosen.view, key = chosen.item;
+  if (key === null || key[0] !== "n") return nodes.keys().next().value;
+  const forward = arrow === "ArrowDown" || arrow === "ArrowRight";
+  if (name === "time line" || arrow === "ArrowDown" || arrow === "ArrowUp") return ((forward ? after : before).get(key) || [])[0];
+  const own = boxes.get(key), inside = ({ y, h }) => y <= own.y + own.h / 2 && own.y + own.h / 2 <= y + h;
+  const row = [...boxes.values()].filter((box) => box.key[0] === "n" && inside(box)).sort((a, b) => a.x - b.x);
+  return row[row.indexOf(own) + (forward ? 1 : -1)]?.key;
+}
+
 canvas.addEventListener("keydown", (event) => {
-  const across = chosen.view.name === "time line" ? { ArrowRight: chosen.view.after, ArrowLeft: chosen.view.before } : {};
-  const table = { ArrowDown: chosen.view.after, ArrowUp: chosen.view.before, ...across }[event.key];
-  if (table) {
-    const key = chosen.item !== null && chosen.item[0] === "n" ? (table.get(chosen.item) || [])[0] : chosen.view.nodes.keys().next().value;
+  if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser's own keys
+  if (event.key.startsWith("Arrow")) {
+    const key = reached(event.key);
     if (key) select(key, { move: true });
   } else if (event.key === "Escape") select(null);
   else if (event.key === "0") fit();
   else if (event.key === "+" || event.key === "-") zoom(event.key === "+" ? 1.25 : 0.8, canvas.clientWidth / 2, canvas.clientHeight / 2);
   else return;
   event.preventDefault();
-});
-addEventListener("keydown", (event) => {
-  if (event.key === "/" && document.activeElement !== $("search")) { event.preventDefault(); $("search").focus(); }
 });
 $("search").addEventListener("input", search);
 $("search").addEventListener("keydown", (event) => {
@@ -169,7 +178,7 @@ function heading() {
   $("views").replaceChildren(...[...views.keys()].map((name) => {
     const button = make("button", name);
     button.type = "button"; button.dataset.view = name;
-    button.setAttribute("aria-pressed", String(chosen.view !== null && chosen.view.name === name));
+    button.setAttribute("aria-pressed", String(chosen.view.name === name));
     button.onclick = () => choose(name);
     return button;
   }));
@@ -182,9 +191,9 @@ function grown(more) {
   texts.clear();
   readMakers();
   for (const raw of more.views || []) views.set(raw.name, raw);
-  if (!chosen.view && views.size) choose(views.keys().next().value);
+  if (!chosen.view.name && views.size) choose(views.keys().next().value);
   heading();
-  if (!chosen.view || viewOf(chosen.view.name) === chosen.view) return search();
+  if (!chosen.view.name || viewOf(chosen.view.name) === chosen.view) return search();
   chosen.view = viewOf(chosen.view.name);
   if (chosen.item !== null && !chosen.view.nodes.has(chosen.item) && !chosen.view.groups.has(chosen.item)) chosen.item = null;
   chosen.origins = originsOf(chosen.item);
@@ -195,6 +204,7 @@ function grown(more) {
 
 if (views.has("plan")) $("coloring").parentElement.hidden = true; // nothing has run yet: only the kind is known
 readTheme();
+layOut(chosen.view);
 heading();
 if (views.size) choose(views.keys().next().value);
 // For tests and for the console.

@@ -17,5 +17,14 @@ function block(left, right, text) {
   return box;
 }
 
+// `/` goes to the search of a page that has one, unless something is being typed.
+addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !$("search")) return;
+  if (document.activeElement.matches("input, textarea, select")) return;
+  event.preventDefault();
+  $("search").focus();
+});
+
+const STATE = { done: "good", running: "accent", failed: "bad", killed: "bad", invalid: "bad" }; // kinds of chips
 const written = (value) => typeof value === "string" ? value : JSON.stringify(value);
 const dollars = (value) => value === null || value === undefined ? null : "$" + value.toFixed(value > 0 && value < 0.0001 ? Math.min(20, 1 - Math.floor(Math.log10(value))) : 4);

@@ -31,13 +31,19 @@ function chips(...parts) {
   return box;
 }
 
+// Shows an item; of one that is shown already, what is in sight stays.
 function show(key) {
-  const panel = $("panel"), view = chosen.view;
+  const panel = $("panel"), top = panel.dataset.item === chosen.view.name + key ? panel.scrollTop : 0;
+  panel.dataset.item = chosen.view.name + key;
   panel.replaceChildren();
-  panel.scrollTop = 0;
-  if (key === null) return resized();
+  if (key !== null) showItem(panel, chosen.view, key);
+  panel.scrollTop = top;
+  resized();
+}
+
+function showItem(panel, view, key) {
   const node = view.nodes.get(key);
-  if (!node) { showGroup(panel, view, view.groups.get(key)); return resized(); }
+  if (!node) return showGroup(panel, view, view.groups.get(key));
   panel.append(make("h2", node.label));
   panel.append(chips([node.state, node.state === "failed" ? "bad" : "good"], node.score === null ? null : `score ${short(node.score)}`, dollars(node.usd), node.seconds === null || node.seconds === undefined ? null : seconds(node.seconds)));
   if (node.place) panel.append(make("div", node.place, "source"));
@@ -46,7 +52,6 @@ function show(key) {
   else if (view.name === "plan") showPlan(panel, view.details[node.id]);
   else showOperation(panel, (doc.operations || {})[node.id]);
   neighbors(panel, view, key);
-  resized();
 }
 
 function showGroup(panel, view, group) {
@@ -66,7 +71,7 @@ function showOperation(panel, operation) {
   for (const thought of operation.thoughts) panel.append(thoughtBlock(thought));
 }
 
-// A page of the studio edits prompts here, with `editing(panel, path, request)` of run.js.
+// A page of the studio edits prompts here, with `editing(panel, path, request)` of editing.js.
 function showAsked(panel, number, samples, sources, responses, path) {
   const request = doc.requests[number] || {};
   const settings = Object.entries(request.settings || {}).filter(([, value]) => value !== null && value !== false && value.length !== 0).map(([name, value]) => `${name} ${written(value)}`).join(", ");
@@ -116,7 +121,7 @@ function showPlan(panel, details) {
 }
 
 function neighbors(panel, view, key) {
-    const titles = view.name === "time line" ? ["waited for", "was waited for by"] : ["comes from", "leads to"];
+  const titles = view.name === "time line" ? ["waited for", "was waited for by"] : ["comes from", "leads to"];
   for (const [title, table] of [[titles[0], view.before], [titles[1], view.after]]) {
     const others = table.get(key) || [];
     if (!others.length) continue;
@@ -159,7 +164,7 @@ function textOf(view, node) {
 let results = [], result = -1;
 function search() {
   const view = chosen.view, word = $("search").value.trim().toLowerCase();
-  results = word && view ? [...view.nodes.values()].filter((node) => textOf(view, node).includes(word)).map((node) => node.key) : [];
+  results = word ? [...view.nodes.values()].filter((node) => textOf(view, node).includes(word)).map((node) => node.key) : [];
   result = -1;
   chosen.matches = new Set(results.map((key) => shownAs(view, key)).concat(results));
   $("found").textContent = word ? String(results.length) : "";

@@ -41,7 +41,7 @@ const look = EditorView.theme({
 
 // ---------------------------------------------------------------- checked while one types
 
-let waiting = null, checks = 0;
+let waiting = null, checks = 0, broken = false, running = false;
 const program = () => $("program").value;
 const text = () => editor.state.doc.toString();
 
@@ -59,7 +59,8 @@ async function check() {
   const errors = found.diagnostics.filter((one) => one.severity === "error").length, changed = text() === doc.text ? "" : " · not saved";
   $("state").textContent = (errors ? `${errors} error${errors === 1 ? "" : "s"}` : "no errors") + changed;
   if ($("save")) $("save").disabled = !changed;
-  $("run").disabled = $("show").disabled = found.errors;
+  broken = found.errors;
+  $("run").disabled = broken || running; $("show").disabled = broken;
   if (!found.errors) offer(found.schemes);
 }
 
@@ -74,9 +75,12 @@ function offer(found) {
 
 function given() { return Object.fromEntries([...$("inputs").querySelectorAll("textarea")].map((one) => [one.name, one.value])); }
 
+let formed = "";
 function form() {
-  const before = given(), scheme = schemes.find((one) => one.name === $("scheme").value);
-  $("inputs").replaceChildren(...(scheme ? scheme.inputs : []).map(({ name, type }) => {
+  const before = given(), scheme = schemes.find((one) => one.name === $("scheme").value), inputs = scheme ? scheme.inputs : [];
+  if (JSON.stringify(inputs) === formed) return; // so that nobody is disturbed who types into them
+  formed = JSON.stringify(inputs);
+  $("inputs").replaceChildren(...inputs.map(({ name, type }) => {
     const label = make("label", `${name}: ${type}`), area = make("textarea");
     area.name = name;
     area.value = before[name] || "";
@@ -129,13 +133,13 @@ async function fill() {
 const limit = (id) => $(id).value === "" ? null : Number($(id).value);
 async function run(event) {
   event.preventDefault();
-  $("run").disabled = true;
+  $("run").disabled = running = true;
   const started = await ask("/playground/run", { ...asked(), inputs: given(), model: $("model").value, limits: { max_usd: limit("usd"), max_calls: limit("calls") } });
   if (started) {
     const link = make("a", "its graph");
     link.href = started.address;
     for (;;) {
-      const found = await ask(`/playground/result/${started.run}`);
+      const found = await poll(`/playground/result/${started.run}`);
       if (!found) break;
       const about = [found.state, found.simulated ? "simulated" : null, found.score === null ? null : `score ${found.score}`, found.spent, found.error].filter(Boolean).join(" · ");
       $("result").replaceChildren(block("result", about, found.result === null ? "" : written(found.result)), link);
@@ -143,7 +147,8 @@ async function run(event) {
       await new Promise((done) => setTimeout(done, 300));
     }
   }
-  $("run").disabled = false;
+  running = false;
+  $("run").disabled = broken;
 }
 
 async function save() {
@@ -154,7 +159,12 @@ async function save() {
 }
 if ($("save")) $("save").onclick = save;
 addEventListener("keydown", (event) => { if ((event.ctrlKey || event.metaKey) && event.key === "s") { event.preventDefault(); save(); } });
-$("program").onchange = () => { location.search = new URLSearchParams({ program: program() }); };
+addEventListener("beforeunload", (event) => { if (text() !== doc.text) event.preventDefault(); });
+$("program").onchange = () => {
+  const wanted = program();
+  $("program").value = doc.program; // who keeps what is not saved stays at its program
+  location.search = new URLSearchParams({ program: wanted });
+};
 $("scheme").onchange = form;
 $("show").onclick = show;
 $("form").onsubmit = run;

@@ -71,9 +71,10 @@ function head() {
   };
   title("row", null, "count");
   columns.forEach(({ name, kind }, order) => title(name, order, kind));
-  const top = make("thead");
+  const top = make("thead"), focused = [...table.querySelectorAll("th button")].indexOf(document.activeElement);
   top.append(line);
   table.replaceChildren(top, body);
+  line.querySelectorAll("button")[focused]?.focus();
 }
 
 function line(row, place) {
@@ -146,7 +147,10 @@ body.addEventListener("keydown", (event) => {
   } else if (event.key === "Enter" || event.key === " ") { event.preventDefault(); select(shown[at].row); reach(at, true); }
 });
 frame.addEventListener("scroll", () => { if (height) requestAnimationFrame(draw); });
-addEventListener("resize", () => { height = 0; draw(); });
+addEventListener("resize", () => {
+  if (height) height = body.querySelector("tr[data-row]")?.offsetHeight || height;
+  draw();
+});
 
 // ---------------------------------------------------------------- one row
 
@@ -244,6 +248,7 @@ function count() {
 count();
 $("filter").onchange = () => { chosen.filter = $("filter").value; arrange(); };
 $("search").oninput = () => { chosen.words = $("search").value; arrange(); };
+table.setAttribute("role", "grid");
 table.setAttribute("aria-label", "rows");
 frame.append(table);
 arrange();

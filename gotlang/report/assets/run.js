@@ -2,19 +2,20 @@
 
 function about() {
   $("state").textContent = doc.state;
-  $("state").className = `chip ${{ done: "good", failed: "bad", killed: "bad", invalid: "bad" }[doc.state] || ""}`;
+  $("state").className = `chip ${STATE[doc.state] || ""}`;
   $("stop").hidden = doc.state !== "running" || !doc.mine;
   $("again").hidden = doc.state === "running";
   $("said").textContent = doc.said || "";
   if (doc.state === "running" && !views.size) $("said").textContent = "Nothing has begun yet.";
 }
 
-async function readRequests() {
-  const found = await ask(`${doc.path}/details`);
+// What somebody types or has marked in the panel stays.
+const readRequests = single(async () => {
+  const found = await poll(`${doc.path}/details`);
   if (!found) return;
   grown(found);
-  if (chosen.item !== null && !$("panel").contains(document.activeElement)) show(chosen.item);
-}
+  if (chosen.item !== null && !$("panel").contains(document.activeElement) && getSelection().isCollapsed) show(chosen.item);
+});
 
 // While it runs, what a click shows is read again: the responses have just come.
 function selected() {
@@ -22,18 +23,18 @@ function selected() {
 }
 
 function watch() {
-  const source = follow(`${doc.path}/events`, {
+  const end = follow(`${doc.path}/events`, {
     graph: (data) => {
       const ended = doc.state === "running" && data.state !== "running";
       grown({ ...data, reading: true });
       about();
-      if (ended) source.close();
+      if (ended) end();
       if (ended || chosen.item !== null) readRequests();
     },
   });
 }
 
-$("stop").onclick = async () => { $("stop").disabled = true; await ask(`${doc.path}/stop`, {}); };
+$("stop").onclick = async () => { $("stop").disabled = true; $("stop").disabled = await ask(`${doc.path}/stop`, {}) !== null; };
 $("again").onclick = () => {
   const form = limits("The same inputs and settings again: what is in the cache is not asked for again.", (given) => ask(`${doc.path}/again`, { limits: given }));
   select(null);

@@ -3,8 +3,8 @@ const picked = new Set();
 let known = null; // of the program in the form: its schemes
 
 const COLUMNS = [["", "left"], ["run", "left"], ["when", "left"], ["state", "left"], ["scheme by model", "left"], ["result", "left"], ["score"], ["calls"], ["cost"], ["time"], ["tags", "left"]];
-const STATE = { done: "good", running: "accent", failed: "bad", killed: "bad", invalid: "bad" };
-const when = (time) => { const at = new Date(time * 1000); return `${at.toLocaleDateString(undefined, { month: "short", day: "numeric" })} ${at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}`; };
+const CONTROLS = "a, button, input"; // of a line: the keyboard stays at one when the list is drawn again
+const when = (at) => `${at.toLocaleDateString(undefined, { month: "short", day: "numeric", year: at.getFullYear() === new Date().getFullYear() ? undefined : "numeric" })} ${at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}`;
 const took = (entry) => { const s = (entry.ended ?? Date.now() / 1000) - entry.started; return s >= 90 ? `${Math.floor(s / 60)} min` : `${s.toFixed(s < 10 ? 1 : 0)} s`; };
 
 // Every word must be somewhere; `tag:`, `state:`, `kind:`, `scheme:` and `model:` look at one place.
@@ -23,27 +23,36 @@ function draw() {
   const table = make("table", null, "cards"), head = make("tr"), body = make("tbody");
   for (const [name, kind] of COLUMNS) head.append(make("th", name, kind));
   for (const entry of shown.slice(0, 500)) body.append(row(entry));
-  const top = make("thead");
+  const top = make("thead"), own = document.activeElement, at = own.closest("#list tr[data-run]");
+  const which = at && [...at.querySelectorAll(CONTROLS)].indexOf(own);
   top.append(head); table.append(top, body);
   $("list").replaceChildren(shown.length ? table : make("p", doc.runs.length ? "No run matches." : "Nothing was run in this folder yet. `gotc run FILE`, or New run, starts one.", "note"));
+  if (at) $("list").querySelector(`tr[data-run="${CSS.escape(at.dataset.run)}"]`)?.querySelectorAll(CONTROLS)[which]?.focus();
   const real = shown.filter((entry) => !entry.simulated), spent = real.reduce((sum, entry) => sum + (entry.usd || 0), 0), unknown = real.filter((entry) => entry.usd === null && entry.state !== "running").length;
   const broken = Object.keys(doc.damaged || {}).length;
   $("sums").textContent = [`${shown.length} of ${doc.runs.length}`, shown.length > 500 ? "the latest 500 are shown" : null, `${dollars(spent)} spent on models`, unknown ? `of ${unknown} unknown` : null, shown.length > real.length ? `${shown.length - real.length} simulated` : null, broken ? `${broken} damaged and left out` : null].filter(Boolean).join(" · ");
 }
 
 function row(entry) {
-  const line = make("tr"), cell = (content, kind) => { const made = make("td", null, kind); made.append(...[content].flat().filter((one) => one !== null && one !== undefined && one !== "")); line.append(made); return made; };
+  const line = make("tr");
+  line.dataset.run = entry.run;
+  const cell = (content, kind) => { const made = make("td", null, kind); made.append(...[content].flat().filter((one) => one !== null && one !== undefined && one !== "")); line.append(made); return made; };
   const box = make("input");
   box.type = "checkbox"; box.checked = picked.has(entry.run); box.disabled = entry.kind !== "run";
   box.setAttribute("aria-label", `compare ${entry.run}`);
-  box.onchange = () => { picked[box.checked ? "add" : "delete"](entry.run); $("compare").disabled = picked.size !== 2; };
+  box.onchange = () => {
+    picked[box.checked ? "add" : "delete"](entry.run);
+    $("compare").disabled = picked.size !== 2;
+    $("compare").textContent = picked.size === 0 || picked.size === 2 ? "Compare two" : `Compare two (${picked.size} chosen)`;
+  };
   cell(box, "left");
   const link = make("a", entry.run);
   link.href = entry.address;
   cell([link, entry.kind === "run" ? "" : make("span", entry.kind, "chip aside")], "left");
-  cell(when(entry.started), "left soft");
+  const started = new Date(entry.started * 1000);
+  cell(when(started), "left soft").title = started.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
   cell(make("span", entry.state, `chip ${STATE[entry.state] || ""}`), "left");
-  cell([`${entry.scheme} by ${entry.model}`, make("small", entry.program)], "left");
+  cell([`${entry.scheme} by ${entry.model}`, make("small", entry.program)], "left of").title = `${entry.scheme} by ${entry.model}`;
   cell(entry.result || "", "left words").title = entry.result || "";
   cell(entry.score === null || entry.score === undefined ? "" : String(Math.round(entry.score * 1000) / 1000));
   cell(entry.calls === null ? "" : String(entry.calls));
@@ -111,13 +120,10 @@ $("compare").onclick = () => {
   location.href = `/comparison?a=${one}&b=${other}`;
 };
 $("search").oninput = draw;
-addEventListener("keydown", (event) => {
-  if (event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) { event.preventDefault(); $("search").focus(); }
-});
 draw();
 // Others may run `gotc` in the folder: look again while this page is seen.
 setInterval(async () => {
-  if (document.hidden || document.activeElement.closest?.("#list")) return;
-  const found = await fetch("/runs").then((answer) => answer.ok ? answer.json() : null).catch(() => null);
+  if (document.hidden || document.activeElement.matches("#list input:not([type=checkbox])")) return;
+  const found = await poll("/runs");
   if (found && JSON.stringify(found) !== JSON.stringify(doc.runs)) { doc.runs = found; draw(); }
 }, 2000);

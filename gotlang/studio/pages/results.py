@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gotlang.errors import UsageError
+from gotlang.evaluate.comparison import AT
 from gotlang.records import Count
 from gotlang.report.history import RunRecord, state_now
 from gotlang.report.results import page_data, page_values
@@ -69,22 +70,25 @@ def _graph(studio: Studio, record: RunRecord, wanted: Wanted) -> Response:
 def _arguments(studio: Studio, record: RunRecord, wanted: Wanted) -> Iterator[str]:
     """`gotc run` of one row with all that its requests depend on, but for what a stranger's record could
     misuse: files outside of the folder, addresses, Python that is not trusted."""
-    settings, names = record.settings, record.scheme.split(", ")
+    settings, compared = record.settings, (record.document or {}).get("evaluations", [])
     if record.cache is None:
         raise UsageError("this evaluation had no cache, so its rows cannot be run again for nothing")
     cache = path_of_cache(studio, record)
     if settings.get("base_url") is not None or cache is None or settings.get("corpus"):
         raise UsageError("its rows cannot be run again from a page", help="use `gotc run --row` instead")
-    if wanted.scheme >= len(names):
+    chosen = next(iter(compared[wanted.scheme :]), None) if isinstance(compared, list) else None
+    if not isinstance(chosen, dict):
         raise UsageError("there is no such scheme")
     yield str(studio.file(record.path))
     yield f"--data={studio.file(_text(settings.get('data')))}"
     yield f"--row={wanted.row}"
-    yield f"--scheme={names[wanted.scheme]}"
+    yield f"--scheme={_text(chosen.get('scheme'))}"
     yield f"--seed={_number(settings.get('seed')) + wanted.repeat}"
     yield f"--cache={cache}"
+    if model := _text(chosen.get("name")).partition(AT)[2]:
+        yield f"--model={model}"
     for name in _PLAIN:
-        if (value := settings.get(name)) is not None:
+        if (value := settings.get(name)) is not None and not (model and name == "model"):
             yield f"--{name}={value}"
     for name in _FILES:
         if (value := settings.get(name)) is not None:
