@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -16,8 +17,12 @@ def start() -> NoReturn:
     gc.set_threshold(*RELAXED)  # imports and parsing create many objects and little garbage
     codes: list[int] = []
     atexit.register(_leave, codes)  # registered first, so called last
+    interrupts = signal.getsignal(signal.SIGINT)
+    if interrupts is signal.default_int_handler:  # Ctrl-C in an import ends the process, without a traceback
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from gotlang.cli.main import main
 
+    signal.signal(signal.SIGINT, interrupts)
     try:
         main()
     except SystemExit as end:

@@ -189,10 +189,10 @@ def exit_code(arguments: Sequence[str]) -> int:
 
 
 def _open_streams() -> None:
-    """Replace standard output or standard error by the null device if it was closed before the start."""
-    for name in ("stdout", "stderr"):
+    """Replace a standard stream by the null device if it was closed before the start."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _discard_output() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 from cli.conftest import Gotc
-from support.gotc import ROOT, SORT128, environment
+from support.gotc import ROOT, SORT128, environment, vote
 from support.timing import pace
 
 from gotlang.cli.config import SHARED
@@ -239,6 +240,32 @@ def test_streams_that_are_closed_or_full_are_no_bug(streams: str, code: int | No
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
     assert code is None or done.returncode == code
+
+
+def test_a_closed_standard_input_is_an_empty_one(tmp_path: Path) -> None:
+    vote(tmp_path)
+    run = f"'{sys.executable}' -m gotlang run vote.got --model simulated --input question=why"
+    for streams in ("<&-", "<&- 2>&-"):
+        shell = {"shell": True, "cwd": tmp_path, "env": environment(), "capture_output": True}
+        done = subprocess.run(f"{run} {streams}", **shell, timeout=60)
+        assert done.returncode == 0 and done.stdout.strip().isdigit(), done.stderr
+
+
+def test_ctrl_c_in_an_import_ends_the_process_without_a_traceback() -> None:
+    program = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, *rest):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+from gotlang.__main__ import start
+start()
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
 
 
 def test_no_arguments_show_the_help(gotc: Gotc) -> None:
