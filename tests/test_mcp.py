@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.gotc import gotc
+from support.gotc import gotc, start
 
 from gotlang import trust
 from gotlang.api import Options, load
@@ -23,6 +24,7 @@ from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 
 SERVER = Path(__file__).parent / "support" / "mcp_server.py"
+ODD = Path(__file__).parent / "support" / "mcp_odd_server.py"
 COMMAND = shlex.join([sys.executable, str(SERVER)])
 TEXT = """
 import mcp "{at}": {names}
@@ -101,11 +103,36 @@ def test_a_server_needs_trust_in_its_command(tmp_path: Path, monkeypatch: pytest
         go(tmp_path, [], at=COMMAND + " --more", python=None)
 
 
+def odd(kind: str) -> str:
+    return shlex.join([sys.executable, str(ODD), kind])
+
+
+def test_tools_on_later_pages_and_results_that_are_no_text(tmp_path: Path) -> None:
+    assert go(tmp_path, ["Call: add {}"], at=odd("pages"))[1] == ["5"]
+    result, told = go(tmp_path, ["Call: add {}"], at=odd("image"))
+    assert (result.value, told) == (7, ["Error: `add` returned image, and not only text"])
+
+
+def test_ctrl_c_does_not_wait_for_a_server_that_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "main.got").write_text(TEXT.format(at=odd("silent"), names="add"))
+    words = ("--input", "n=1", "--model", "openai:m", "--base-url", "http://127.0.0.1:1/v1", "--allow-python")
+    process = start("run", "main.got", *words, cwd=tmp_path)
+    for _ in range(600):
+        if (tmp_path / "started").exists():
+            break
+        time.sleep(0.1)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130 and time.monotonic() - began < 30
+
+
 @pytest.mark.parametrize(
     ("at", "names", "why"),
     [
         ("no-such-command-here", "add", "cannot use the MCP server no-such-command-here"),
-        (COMMAND, "subtract", "has no tool `subtract`"),
+        (COMMAND, "subtract", "^MCP server .* has no tool `subtract`"),
+        (odd("unfit"), "add", "^cannot use the MCP server [^:]*: 1 validation error for ListTools[^\\n]*$"),
     ],
 )
 def test_a_server_that_cannot_be_used_is_an_error_before_anything(

@@ -35,6 +35,7 @@ class Servers:
         self.functions: dict[str, Callable[..., Any]] = {}
         self._timeout_s = timeout_s
         self._ready: Future[None] = Future()
+        self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, args=(imports,), daemon=True, name="gotlang mcp")
         self._thread.start()
         try:
@@ -46,15 +47,20 @@ class Servers:
     def close(self) -> None:
         """End the servers that were started, and the connections to the others."""
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._closing.set)
+            self._loop.call_soon_threadsafe(self._end)
         self._thread.join(START_S)
 
+    def _end(self) -> None:
+        self._closing.set()
+        if not self._ready.done():  # Ctrl-C does not wait for a server that says nothing
+            self._opening.cancel()
+
     def _serve(self, imports: Sequence[PythonImport]) -> None:
-        self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
+        self._opening = self._loop.create_task(self._open(imports))
         try:
             with open(os.devnull, "w") as self._said:
-                self._loop.run_until_complete(self._open(imports))
+                self._loop.run_until_complete(self._opening)
         finally:
             self._loop.close()
 
@@ -68,9 +74,7 @@ class Servers:
         except BaseException as error:
             # What ends a server later is told to whoever calls it.
             if not self._ready.done():
-                self._ready.set_exception(
-                    error if isinstance(error, UsageError) else _unreached(imports, error)
-                )
+                self._ready.set_exception(_unreached(imports, error))
 
     async def _connect(self, one: PythonImport, stack: AsyncExitStack) -> None:
         try:
@@ -88,7 +92,7 @@ class Servers:
         try:
             async with asyncio.timeout(START_S):
                 client = await stack.enter_async_context(Client(at))
-                known = {tool.name: tool for tool in (await client.list_tools()).tools}
+                known = await _listed(client)
         except (Exception, BaseExceptionGroup) as error:
             raise _unreached([one], error) from error
         for name in (function.name for function in one.functions):
@@ -103,7 +107,7 @@ class Servers:
     def _function(
         self, server: str, client: Any, name: str, about: str, schema: Mapping[str, Any]
     ) -> Callable[..., Any]:
-        names = [*schema.get("properties", {})]
+        names = [*(schema.get("properties") or {})]
 
         def call(*positional: Any, **named: Any) -> Any:
             given = dict(zip(names, positional, strict=False)) | named
@@ -114,30 +118,52 @@ class Servers:
                 result = work.result(self._timeout_s)
             except BaseException as error:
                 raise EvaluationError(f"MCP server {server}: {_words(error)}") from error
+            others = [block.type for block in result.content if not hasattr(block, "text")]
             texts = [block.text for block in result.content if isinstance(getattr(block, "text", None), str)]
             if result.is_error:
                 raise EvaluationError(f"`{name}`: {' '.join(texts) or 'it failed'}")
             found = result.structured_content
             if isinstance(found, dict) and [*found] == ["result"]:
                 return found["result"]  # what is no object is sent as one
+            if others and found is None:
+                raise EvaluationError(f"`{name}` returned {', '.join(sorted({*others}))}, and not only text")
             return found if found is not None else "\n".join(texts)
 
-        needed = frozenset(schema.get("required", ()))
+        needed = frozenset(schema.get("required") or ())
         parameters = tuple((each, DYNAMIC) for each in names)
         written = json.dumps(schema, ensure_ascii=False)
         vars(call)["tool"] = Tool(name, " ".join(about.split()), parameters, needed, written)
         return call
 
 
+async def _listed(client: Any) -> dict[str, Any]:
+    """The tools of a server, page by page, by their names."""
+    page = await client.list_tools()
+    known = {tool.name: tool for tool in page.tools}
+    while page.next_cursor:
+        page = await client.list_tools(cursor=page.next_cursor)
+        known.update((tool.name, tool) for tool in page.tools)
+    return known
+
+
 def _unreached(imports: Sequence[PythonImport], error: BaseException) -> UsageError:
+    error = _first(error)
+    if isinstance(error, UsageError):
+        return error
     names = ", ".join(one.path for one in imports)
     return UsageError(f"cannot use the MCP server {names}: {_words(error)}")
 
 
 def _words(error: BaseException) -> str:
-    """What went wrong, of an error or of the first in a group of them."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    """What went wrong, in one line."""
+    error = _first(error)
     if isinstance(error, TimeoutError):
         return "no response in time"
-    return f"{error}" or type(error).__name__
+    return ", ".join(f"{error}".splitlines()[:2]) or type(error).__name__
+
+
+def _first(error: BaseException) -> BaseException:
+    """An error, or the first in a group of them."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
