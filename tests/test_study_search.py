@@ -29,6 +29,7 @@ def searched(
     cost: Worth = lambda _: 1.0,
     asked: Callable[[Point], Sequence[int]] | None = None,
     bound: float | None = None,
+    rough: float = 0.0,
     trials: int = 40,
 ) -> tuple[Point, dict[str, list[float]]]:
     """The point that a search of these points ends with, and what was measured of each."""
@@ -53,7 +54,9 @@ def searched(
         known = []
         for place, point in enumerate(order):
             leads = [a - base[i % ROWS] for i, a in enumerate(seen[key_of(point)]) if i % ROWS < len(base)]
-            over = [[cost(point) - bound] * len(leads)] if bound is not None else []
+            draw = random.Random(f"{seed} {key_of(point)} cost")
+            spent = [cost(point) + draw.gauss(0, rough) for _ in leads]
+            over = [[each - bound for each in spent]] if bound is not None else []
             ids = asked(point) if asked is not None else range(100 * place, 100 * place + 20)
             known.append(Known(point, len(seen[key_of(point)]), [leads], over, packed(ids), cost(point)))
         new = [point for point in points if key_of(point) not in seen]
@@ -85,6 +88,25 @@ def test_what_breaks_the_bound_never_wins() -> None:
             PEAK, lambda p: -peak(p), noise=1.0, seed=seed, cost=lambda p: float(p["a"] or 0), bound=6.0
         )
         assert float(found["a"] or 0) <= 6
+
+
+def test_what_breaks_a_rough_bound_seldom_wins() -> None:
+    """Rows cost more or less by chance: of many points beyond the bound some seem to keep it."""
+    space = Space((Dimension("n", "n", 5, 1, 20, whole=True),), {"n": 5})
+    won = [
+        searched(
+            space,
+            lambda p: 40.0 - float(p["n"] or 0),
+            noise=1.0,
+            seed=seed,
+            cost=lambda p: 1.0 + 0.05 * float(p["n"] or 0),
+            bound=1.5,
+            rough=1.0,
+        )[0]["n"]
+        for seed in range(8)
+    ]
+    assert sum(int(n or 0) > 10 for n in won) == 0
+    assert sum(int(n or 0) > 6 for n in won) >= 6
 
 
 def test_points_that_cost_next_to_nothing_are_all_run() -> None:

@@ -56,6 +56,9 @@ _BELIEF = 3
 """Rows that the median spread of all points' rows counts for, beside a point's own."""
 _LEAST = 0.01
 """That is at least this share of the largest spread."""
+_EXACT = 0.02
+"""How large the squared error of a point's excess is at most, beside its spread over points, for its own mean
+to count; of a noisier one the luckiest would seem to keep a bound."""
 
 
 def _differences(leads: Sequence[float | None], first: Sequence[float | None], unit: float) -> list[float]:
@@ -327,8 +330,12 @@ class Allocation:
                 rows = {p: [x / usual for x in xs] for p, xs in rows.items()}
                 _, drawn = self._draws(("excess", at), gaps, rows, rng, size, own=True)
                 beyond += np.where(drawn > 1e-9, 0.1 + drawn, 0.0)
-        worst = float(losses.max() - losses.min()) + 1.0
-        losses += worst * beyond
+        able = (beyond <= 0).mean(axis=0)
+        if known[0].feasible:  # it stays where another breaks a bound
+            losses = np.where(beyond > 0, losses[:, [0]], losses)
+            means = able * means + (1 - able) * means[:, [0]]
+        else:
+            losses += (float(losses.max() - losses.min()) + 1.0) * beyond
         fit = [p for p, each in enumerate(known) if each.feasible] or [0]
         best = [fit[int(i)] for i in means[:, fit].argmin(axis=1)]
         at_best = losses[np.arange(DRAWS), best]
@@ -336,7 +343,6 @@ class Allocation:
         left = float((at_best - losses.min(axis=1)).mean())
         for place, each in enumerate(known):
             gains[place] = 0.0 if each.failed else gains[place]
-        able = (beyond <= 0).mean(axis=0)
         return gains, left, sorted(set(best), key=lambda place: (-best.count(place), place)), able, means
 
     def _features(self, gaps: Sequence[Any], known: Sequence[Known], size: int) -> Any:
@@ -366,7 +372,7 @@ class Allocation:
         own: bool = False,
     ) -> tuple[Any, Any]:
         """The model's means of a quantity, and joint draws; `own`: of a point that was measured its own mean
-        counts, with its own error."""
+        counts, with its own error, if that is small."""
         import numpy as np
 
         places = [place for place, values in rows.items() if values]
@@ -389,6 +395,7 @@ class Allocation:
         drawn = center + rng.standard_normal((DRAWS, size)) @ half.T
         if own:
             noise = rng.standard_normal((DRAWS, len(places)))
-            at = np.array(places, int)
-            drawn[:, at] = [middles[p] for p in places] + noise * np.sqrt([errors[p] for p in places])
+            between = float(np.var([*middles.values()]))
+            at = [p for p in places if errors[p] <= _EXACT * between]
+            drawn[:, at] = [middles[p] for p in at] + noise[:, : len(at)] * np.sqrt([errors[p] for p in at])
         return center, drawn
