@@ -2,7 +2,7 @@
 
 Three tables in sqlitedict's layout: `answers` (request key and sample number to sample), `requests` (request
 key to request) and `about` (the format). Reads use a connection in the calling thread, ten times as fast as
-sqlitedict's. Writes go through sqlitedict's thread, one transaction per call (see `_Transactions`).
+sqlitedict's. Writes go through sqlitedict's thread, one transaction per call (`gotlang/cache/writer.py`).
 
 A file is a cache if it has exactly these tables and `about` names this format and version. Any other file is
 refused before a value is read: those of other programs, pickles, which run code when loaded, and triggers or
@@ -23,9 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final, TypeVar, final
-
-from sqlitedict import SqliteMultithread
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from gotlang.cache.base import StoredSample, StoreHandle
 from gotlang.cache.batches import Batches
@@ -36,6 +34,9 @@ from gotlang.models.base import Request
 from gotlang.patterns import lazy_pattern
 from gotlang.records import InvalidRecord, escaped
 from gotlang.writing import create_file, is_empty, place
+
+if TYPE_CHECKING:
+    from gotlang.cache.writer import Statement, Writer
 
 _LOG = logging.getLogger("gotlang.cache")
 BUSY_S: Final = 30.0
@@ -89,7 +90,6 @@ _CAUSES: dict[int, tuple[str, str]] = {
 }
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-_Statement = tuple[str, Sequence[object]]
 _Result = TypeVar("_Result")
 
 
@@ -109,7 +109,7 @@ class SqliteCache(DatabaseCache):
         self._handle = StoreHandle(f"the cache {self.path}", readonly=readonly)
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._writer: _Writer | None = None
+        self._writer: Writer | None = None
         self._puts = Batches(self._put_and_flush)
         _check_path(self.path, readonly=readonly)
         if not readonly:
@@ -175,7 +175,7 @@ class SqliteCache(DatabaseCache):
             yield from self._rows(statement, some)
 
     def _remove(self, keys: Sequence[str]) -> int:
-        requests: list[_Statement] = [("DELETE FROM requests WHERE key = ?", (key,)) for key in keys]
+        requests: list[Statement] = [("DELETE FROM requests WHERE key = ?", (key,)) for key in keys]
         samples = [(f"DELETE {_SAMPLES}", (f"{key}:", f"{key};")) for key in keys]
         return sum(self._write([*requests, *samples])[len(requests) :])
 
@@ -233,11 +233,13 @@ class SqliteCache(DatabaseCache):
             self._connection = _connect(self.path, readonly=False)
         return self._connection
 
-    def _write(self, statements: Sequence[_Statement]) -> list[int]:
+    def _write(self, statements: Sequence[Statement]) -> list[int]:
         """Commit statements together; returns how many rows each one changed."""
         with self._writing, _explained(self.path, "write"):
             if self._writer is None:
-                self._writer = _Writer(self._opened(), self.path)
+                from gotlang.cache.writer import Writer
+
+                self._writer = Writer(self._opened(), self.path)
                 weakref.finalize(self, self._writer.close, force=True).atexit = False
             return [count for (count,) in self._writer.select("", statements)]
 
@@ -321,44 +323,6 @@ def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
                     f"{path} is not what processes on a cache coordinate with",
                     help="move it away to start a new one, in which nothing is spent yet",
                 )
-
-
-class _Writer(SqliteMultithread):  # type: ignore[misc]
-    """sqlitedict's thread on a connection of ours; errors are raised in the caller as sqlite3.Error."""
-
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self._connection = connection
-        super().__init__(str(path), autocommit=False, journal_mode="WAL", outer_stack=False)
-        # It logs each error with two stacks to stderr; the caller gets the error anyway.
-        self.log = logging.Logger("gotlang.cache.silent", level=logging.CRITICAL + 1)
-
-    def _connect(self) -> tuple[sqlite3.Connection, _Transactions]:
-        return self._connection, _Transactions(self._connection)
-
-
-@final
-class _Transactions:
-    """The cursor of the writer: executes a list of statements as one transaction, in one round trip.
-
-    sqlitedict 2.1.0 on its own ends its thread without a reply when a commit or a fetch fails (on a full disk
-    the caller then waits for ever) and leaves transactions open between calls. So everything that can fail
-    happens in `execute`, whose errors it hands to the caller.
-    """
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._changed: list[tuple[int]] = []
-
-    def execute(self, _: str, statements: Sequence[_Statement]) -> None:
-        self._changed = []
-        # IMMEDIATE waits for another process's write here, where waiting is allowed.
-        self._connection.execute("BEGIN IMMEDIATE")
-        with self._connection:  # commits, or rolls back
-            changed = [self._connection.execute(*statement).rowcount for statement in statements]
-        self._changed = [(max(count, 0),) for count in changed]
-
-    def __iter__(self) -> Iterator[tuple[int]]:
-        return iter(self._changed)
 
 
 @contextmanager
