@@ -154,11 +154,11 @@ class Program(CheckedProgram):
     def with_baseline(self, name: str | None) -> Program:
         """The program with the baseline of this name, such as `best-of-5`, as a scheme; itself for any other
         name. Raises UsageError for a baseline that cannot be made."""
+        if name is None or name in self.schemes:
+            return self
         from gotlang.evaluate.comparison import is_baseline
 
-        if name is None or name in self.schemes or not is_baseline(name):
-            return self
-        return self.with_scheme(self.contenders([name], least=1)[0].scheme)
+        return self.with_scheme(self.contenders([name], least=1)[0].scheme) if is_baseline(name) else self
 
     def thresholds(
         self, conditions: Iterable[str], *, scheme: str | None = None, metrics: Sequence[str] = ()
