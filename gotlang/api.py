@@ -257,7 +257,7 @@ class Program(CheckedProgram):
     ) -> Evaluation:
         """Run a scheme on every row; `data`, `columns`, `limit`, `rows` and `sample` are those of `dataset`.
 
-        `metrics` are built-in ones (`f1`, `exact_match`, `accuracy`, `errors`) beside those that the program
+        `metrics` are built-in ones (`f1`, `exact_match`, `accuracy`, `errors`) and those that the program
         declares. Each row runs `repeat` times, `parallel` rows at a time; once a larger share than
         `max_failed` of the runs has failed, no more are started. `on_start` is called with the evaluation of
         a scheme before its first run, `on_row` for every run that ended.

@@ -192,13 +192,12 @@ class Report:
         code: str,
         message: str,
         span: Span,
-        at: str = "",
         *,
         help: str | None = None,
         fix: Fix | None = None,
     ) -> None:
         """Add a warning, which does not keep the program from running."""
-        self.diagnostics.append(Diagnostic(code, message, span, at, help=help, severity="warning", fix=fix))
+        self.diagnostics.append(Diagnostic(code, message, span, help=help, severity="warning", fix=fix))
 
     def unknown(
         self,

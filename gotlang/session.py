@@ -201,7 +201,7 @@ class Session:
             )
         if self.coordination is None:
             raise UsageError(
-                "a shared budget is stored beside the cache, and there is none", help="remove `--no-cache`"
+                "a shared budget is stored with the cache, and there is no cache", help="remove `--no-cache`"
             )
         # Simulated dollars are counted apart.
         name = f"{name} (simulated)" if self.model.simulated else name
@@ -348,7 +348,7 @@ class Session:
         """Raises UsageError where questions to people would wait: for many rows, nobody is asked."""
         if self.ir.questions and isinstance(self.models(PERSON), Person) and self.options.ask is None:
             raise UsageError(
-                f"`{self.program.name}` asks a person, and nobody answers for many rows",
+                f"`{self.program.name}` asks a person, who cannot answer for many rows",
                 help="write a simulator for its questions, or answer in Python: `Options(ask=...)`",
             )
 

@@ -426,7 +426,7 @@ def test_batches_want_a_cache_and_an_endpoint(tmp_path: Path) -> None:
     program = load(tmp_path / "vote.got")
     for options, words in (
         (Options(model="openai:small", base_url="http://127.0.0.1:9/v1", batch=True), "stored in the cache"),
-        (Options(model="simulated", batch=True, cache=tmp_path / "c.sqlite"), "has no batches"),
+        (Options(model="simulated", batch=True, cache=tmp_path / "c.sqlite"), "has no batch API"),
     ):
         with pytest.raises(UsageError, match=words):
             program.run(question="why", options=options)

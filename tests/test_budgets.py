@@ -15,7 +15,7 @@ from support.openai_server import OpenAIServer
 
 import gotlang
 from gotlang.diagnostics import Diagnostic
-from gotlang.estimate.lengths import longest
+from gotlang.estimate.estimator import longest
 from gotlang.flows import Guess
 from gotlang.ir.evaluate import evaluate
 from gotlang.models.simulated import SimulatedModel

@@ -161,7 +161,7 @@ def test_what_is_wrong_is_told_with_its_place() -> None:
 def test_a_document_reaches_no_file_outside_of_its_folder(tmp_path: Path) -> None:
     data = document()
     data["program"]["simulators"][0]["folder"] = "../elsewhere"
-    assert "not a folder beside the document" in refused(data)
+    assert "not a folder next to the document" in refused(data)
     data["program"]["simulators"][0] |= {"folder": ".", "path": "../secret.py"}
     (tmp_path / "x.ir.json").write_text(json.dumps(data))
     with pytest.raises(UsageError, match="leaves the program's folder"):

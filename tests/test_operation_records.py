@@ -76,6 +76,8 @@ ALREADY_NEUTRAL: dict[str, dict[str, Any]] = {
     "remaining": {"remaining": lambda step, remaining: 1},
     "label": {"label": lambda step: StepLabel("x")},
     "family": {"family": "ask"},
+    "check": {"check": lambda node, c: PoolType(c.pool.type, not c.pool.single)},
+    "verify": {"verify": lambda step, v: PoolType(step.type, not step.single)},
 }
 """What a field becomes instead whose value is the neutral one: nothing would tell that from a forgotten
 one."""
@@ -84,12 +86,15 @@ NEUTRAL_OF = {
     "remaining": {"no_calls"},
     "label": {"keep_valid", "if_", "try_", "skip"},
 }
+NOTHING_TO_CHECK = {("KeepValid", "check"), ("skip", "verify")}
+"""A step without operands on thoughts that its record asks for; and one that leaves none, of any type."""
 
 
 def _replacement(record: OperationRecord[Any] | BlockRecord[Any], field: str) -> Any:
     value = getattr(record, field)
     is_neutral = (
         (field == "family" and value == "pass")
+        or (record.name, field) in NOTHING_TO_CHECK
         or (field in {"asks", "keeps"} and not value)
         or getattr(value, "__name__", "") in NEUTRAL_OF.get(field, ())
         or (field == "label" and value.__module__.rsplit(".", 1)[-1] in NEUTRAL_OF["label"])
@@ -121,7 +126,13 @@ def test_a_neutral_field_is_missed(name: str, field: str, monkeypatch: pytest.Mo
     monkeypatch.setitem(table, name, changed)
     if field == "step":
         own = registry._name_of
-        monkeypatch.setattr(registry, "_name_of", lambda kind: name if kind is Map else own(kind))
+
+        def name_of(kind: type) -> str:
+            if kind is record.step:
+                raise KeyError(kind)
+            return name if kind is Map else own(kind)
+
+        monkeypatch.setattr(registry, "_name_of", name_of)
     assert case.produced() != case.out
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.laws import tried
 from support.openai_server import OpenAIServer
 
-from gotlang.analysis.annotations import annotated
+from gotlang.analysis.foreign import annotated
 from gotlang.answers.calls import Tool, described, written_calls
 from gotlang.api import Options, RequestLog, compile, load, operations
 from gotlang.errors import ModelError, NotTrusted, ReadError, RunError

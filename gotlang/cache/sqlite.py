@@ -279,7 +279,7 @@ class SqliteCoordination(Database):
         _new_file(self.path, "the file", TABLES.values())
         if is_empty(self.path):
             raise CacheError(
-                f"{self._handle.name} is empty: what was spent before is not known any more",
+                f"{self._handle.name} is empty: the amount spent so far is unknown",
                 help="remove it to start with nothing spent",
             )
         connection = _connect(self.path, readonly=False)

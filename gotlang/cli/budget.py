@@ -51,7 +51,7 @@ def list_(cache: str, json: bool) -> int:
     for budget in found:
         say(f"{harmless(budget.name)}: {budget}")
     if not found:
-        complain("no budgets beside this cache; `--budget NAME --max-usd USD` makes one")
+        complain("this cache has no budgets; `--budget NAME --max-usd USD` creates one")
     return 0
 
 

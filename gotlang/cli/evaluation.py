@@ -67,7 +67,7 @@ data_options: opt.Decorator = opt.together(
         "--metrics",
         "NAMES",
         "Comma-separated metrics, the first of which schemes are compared by: f1, exact_match, accuracy and "
-        "errors (the result and the known answer), beside those that the program declares.",
+        "errors (the result and the known answer), and those that the program declares.",
     ),
     opt.whole("--parallel", "Rows that run at a time.", 16),
     opt.batch_option,
@@ -292,7 +292,7 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
         help="text for people, json for scripts, junit for test reports, github for annotations.",
     ),
     click.option("--json", is_flag=True, callback=as_json, help="The same as --format json."),
-    opt.text("--junit", "FILE", "Write a report for CI beside the output: JUnit's XML."),
+    opt.text("--junit", "FILE", "Also write a report for CI: JUnit XML."),
     opt.whole(
         "--table",
         "Show so many rows below the metrics, wrong ones first. [default: 10 on a terminal, otherwise 0]",

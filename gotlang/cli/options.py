@@ -291,7 +291,7 @@ cache_options = together(
     choice(
         "--on-cache-loss",
         ("stop", "go-on"),
-        "Once the cache stores nothing any more: send no further request, or pay for what is not kept.",
+        "If the cache cannot be written: stop, or go on and pay for samples that are not stored.",
         "stop",
     ),
 )

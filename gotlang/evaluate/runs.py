@@ -346,7 +346,7 @@ class StoredRuns(Sequence[RowRun]):
                     record = None
                     if file.tell() == len(line) or line.strip(b"\0 \n"):
                         raise UsageError(
-                            f"{self.path} holds something else than the results of an evaluation",
+                            f"{self.path} does not contain the results of an evaluation",
                             help="name another file with --out",
                         ) from None
                 if record is not None and record.evaluation != self._evaluation:

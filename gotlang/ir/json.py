@@ -323,7 +323,7 @@ class _Decoder:
         """A folder beside the document, or inside that."""
         path = PurePosixPath(folder if isinstance(folder, str) else "..")
         if path.is_absolute() or ".." in path.parts or ":" in str(path):
-            raise self._wrong("this is not a folder beside the document")
+            raise self._wrong("this is not a folder next to the document")
         return str(self._folder / path)
 
     def _type(self, text: Any) -> Type:

@@ -122,8 +122,8 @@ def open_model(spec: str, options: ModelOptions) -> Model:
     provider, name = _resolved(spec)
     if options.batches is not None and not provider.batches:
         raise UsageError(
-            f"`{spec}` has no batches",
-            help="`--batch` is for providers that have them: `--model openai:NAME`",
+            f"`{spec}` has no batch API",
+            help="`--batch` needs a provider with a batch API, such as `--model openai:NAME`",
         )
     return provider.open(name, options)
 

@@ -239,7 +239,7 @@ def text_of(content: bytes) -> str:
     """A body's text. JSON is UTF-8, whatever charset the endpoint names. Raises RefusedBody for more than
     MAX_VALUES values, each of which takes a hundred bytes of memory and more."""
     if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise RefusedBody(f"its body holds more than {MAX_VALUES:,} values")
+        raise RefusedBody(f"its body has more than {MAX_VALUES:,} values")
     return content.decode("utf-8", "replace")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from gotlang.cache.base import Cache
 from gotlang.errors import UsageError
 from gotlang.files import read_source
+from gotlang.models.prices import calls_text
 from gotlang.report.history import RunRecord, state_now
 from gotlang.result import dollars
 from gotlang.span import Source
@@ -66,21 +67,17 @@ def facts_of(record: RunRecord) -> list[tuple[str, str]]:
     facts.extend((name, f"{value:g}") for name, value in measured if value is not None)
     ledger = found.get("ledger", {}).get("process")
     if ledger:
-        facts.append(("", _calls(ledger["calls"])))
+        facts.append(("", calls_text(ledger["calls"])))
         facts.append(("" if ledger["usd"] is not None else "cost", dollars(ledger["usd"])))
     if found.get("graph"):
         facts.append(("volume", f"{found['graph']['volume']:,}"))
-        facts.append(("critical path", _calls(found["graph"]["critical_path"])))
+        facts.append(("critical path", calls_text(found["graph"]["critical_path"])))
     for name in ("not_valid", "partial"):
         if reason := found.get(name):
             facts.append((f"{name.replace('_', ' ')}:", str(reason)))
     if record.error is not None:
         facts.append((f"{record.state}:", record.error))
     return facts
-
-
-def _calls(number: int) -> str:
-    return f"{number:,} call{'' if number == 1 else 's'}"
 
 
 def asked_of(line: dict[str, Any], cache: Cache | None) -> Sequence[dict[str, Any]]:

@@ -532,7 +532,7 @@ class PromptCall(Struct, eq=False):
             if completion.finish_reason == "length" and not self._certain(text):
                 raise ReadError("its end is unknown")
             if self.expected is not None and len(values) != self.expected:
-                raise ReadError(f"expected {self.expected} values, and the response holds {len(values)}")
+                raise ReadError(f"expected {self.expected} values, and the response has {len(values)}")
             return values
         except (ReadError, EvaluationError) as error:
             reason = error.message

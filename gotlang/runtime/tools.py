@@ -83,7 +83,7 @@ def _offered(context: Context, name: str) -> Tool:
 
 
 def _type(annotation: Any) -> Any:
-    from gotlang.analysis.annotations import annotated  # what runs without tools need no time for
+    from gotlang.analysis.foreign import annotated  # what runs without tools need no time for
 
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return annotated(text) or DYNAMIC

@@ -19,12 +19,18 @@ from gotlang.operations.names import free_names
 from gotlang.operations.record import Syntax
 from gotlang.operations.reduce import REDUCE_STEP
 from gotlang.scope import EVERYTHING, NOTHING, SKIPPED, START, UNKNOWN, Facts, PoolType, Scope, Variable
-from gotlang.semantics.blocks import check_first, check_match, check_search, wider
+from gotlang.semantics.blocks import (
+    check_again,
+    check_first,
+    check_match,
+    check_repeated,
+    check_search,
+    wider,
+)
 from gotlang.semantics.declarations import resolve_type
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.facts import leaving_one, require
 from gotlang.semantics.mismatch import code_and_help, of_result
-from gotlang.semantics.repetitions import check_again, check_repeated
 from gotlang.semantics.seen import Place, Seen
 from gotlang.semantics.skips import may_skip
 from gotlang.semantics.steps import StepCheck, check_settings, thoughts_named, value_pool

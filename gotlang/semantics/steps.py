@@ -130,50 +130,39 @@ class StepCheck(Struct, frozen=True):
 
     @property
     def each(self) -> Scope:
-        """The names for what is evaluated once per thought."""
         return self.scope.each(self.pool)
 
     @property
     def whole(self) -> Scope:
-        """The names for what is evaluated once for all thoughts."""
         return self.scope.whole(self.pool)
 
     @property
     def repeated(self) -> bool:
-        """Whether `Repeat(k)` follows the step."""
         return self.node.again is not None and self.node.again.operation.text == "Repeat"
 
     def setting(self, name: str) -> e.Expression | None:
-        """The expression of a setting; None if it is omitted."""
         return setting(self.node, name)
 
     def infer(self, node: e.Expression, scope: Scope) -> Type:
-        """The type of an expression."""
         return self.expressions.infer(node, scope)
 
     def expect(self, node: e.Expression, scope: Scope, wanted: Type, what: str) -> Type:
-        """The type of an expression; an error if it is not the one wanted."""
         return self.expressions.expect(node, scope, wanted, what)
 
     def error(
         self, code: str, message: str, span: Span | None = None, at: str = "", help: str | None = None
     ) -> None:
-        """Report an error, at the step unless a place is given."""
         self.report.error(code, message, span or self.node.span, at, help=help)
 
     def selected(self, condition: e.Expression) -> Type:
-        """The type of the thoughts of which a condition holds."""
         return self.expressions.selected(condition, self.pool, self.each)
 
     def needs_thoughts(self, purpose: str = "to work on") -> None:
-        """Report a step without thoughts before it."""
         if self.pool.type == EMPTY:
             name = self.node.operation.text
             self.error("GOT0306", f"`{name}` has no thoughts {purpose}", help="begin with `Generate`")
 
     def joined(self, operand: e.Expression, result: Type) -> Type | None:
-        """The common type of improved thoughts and those they started from; None, and an error, if they
-        differ."""
         found = join(self.pool.type, result)
         if found is None:
             message = "an improved thought must have the type of the one it started from"
@@ -182,7 +171,6 @@ class StepCheck(Struct, frozen=True):
         return found
 
     def prompt(self, operand: e.Expression, scope: Scope) -> tuple[Type, bool]:
-        """The result type of the prompt that an operand calls, and whether it gives several values."""
         operation, symbols = self.node.operation.text, self.symbols
         if not isinstance(operand, e.Call):
             before = len(self.report.diagnostics)
@@ -233,18 +221,14 @@ class StepCheck(Struct, frozen=True):
         return True
 
     def knowing(self, facts: Facts, type_: Type, scope: Scope, place: str) -> Scope:
-        """The names of a scope, with a thought as the current one of which only this is known; a score that
-        asks a model is not allowed in the `place`."""
         it = Variable("it", type_, "thought", facts=facts, used=True)
         return scope.inside(*([it] if type_ != EMPTY else []), place=place)
 
     def judgement(self, operand: e.Expression, scope: Scope) -> None:
-        """Check a condition of validity, or a prompt that returns a bool."""
         if not self._by_prompt(operand, scope, BOOL, "validating prompt must return bool"):
             self.expect(operand, scope, BOOL, "the condition of validity")
 
     def score(self, operand: e.Expression) -> ScoredBy:
-        """Check a score, a prompt that returns a number, or an expression; what it scores by."""
         symbols, name = self.symbols, operand.function.text if isinstance(operand, e.Call) else ""
         lower = False
         if isinstance(operand, e.Call) and name in symbols.scores:
@@ -259,8 +243,6 @@ class StepCheck(Struct, frozen=True):
         return ScoredBy(f"`{name}`", lower, operand.span)
 
     def prefers_high(self, node: e.Expression, *, mirrored: bool = False) -> None:
-        """Report an expression of which higher is better that rises with a score of which lower is better.
-        A score alone is right where it is `mirrored`."""
         for part in rises_with(node):
             if not (mirrored and part is node) and is_lower(part, self.symbols, self.pool, self.each):
                 shown = format_expression(part)
@@ -271,11 +253,9 @@ class StepCheck(Struct, frozen=True):
                 return
 
     def compares_scores(self) -> None:
-        """Report thoughts whose scores cannot be compared with each other."""
         require_one_score(self.pool.facts, self.node.span, self.report)
 
     def looks_at_thoughts(self, operand: e.Expression, scope: Scope) -> bool:
-        """Whether an operand uses any thoughts of a scope, the current ones or named ones."""
         if not isinstance(operand, e.Call) or has_error(self.pool.type) or looks_at_pool(operand):
             return True
         for name in free_names(operand):
@@ -287,7 +267,6 @@ class StepCheck(Struct, frozen=True):
         return False
 
     def gives_logprobs(self, operand: e.Expression) -> bool:
-        """Whether the step, or else the prompt that an operand calls, asks for log-probabilities."""
         name = operand.function.text if isinstance(operand, e.Call) else ""
         declared = self.symbols.nodes.get(name)
         settings = declared.settings if isinstance(declared, n.Prompt) else ()
@@ -306,7 +285,6 @@ class StepCheck(Struct, frozen=True):
         return given.value if isinstance(given, e.Constant) else None
 
     def shares(self) -> None:
-        """Report `share` at a step whose operand asks no model."""
         share, operand = self.setting("share"), self.node.operands[0]
         if share is None:
             return
@@ -321,15 +299,12 @@ class StepCheck(Struct, frozen=True):
             self.error("GOT0317", message, share.span, help=help)
 
     def value_pool(self, operand: e.Expression) -> PoolType:
-        """The pool of an expression: bound thoughts, or any other value as one new thought."""
         return value_pool(self.expressions, operand, self.pool, self.scope)
 
     def function(self, operand: e.Expression) -> bool:
-        """Whether an operand calls an imported Python function."""
         return isinstance(operand, e.Call) and operand.function.text in self.symbols.functions
 
     def corpus(self, operand: e.Expression) -> bool:
-        """Whether an operand searches a corpus, or calls a function instead; marks it as used."""
         symbols = self.symbols
         if not isinstance(operand, e.Call):
             return False

@@ -283,7 +283,7 @@ class VaryCheck(Struct, frozen=True):
             self._alike(own, name, value.span)
         self._distinct(vary.domain, names)
         if set(names) == {own}:
-            message, help = f"`{own}` is the study's own scheme: nothing varies", "name others beside it"
+            message, help = f"`{own}` is the study's own scheme: nothing varies", "name other schemes, too"
             self.report.error("GOT0605", message, vary.domain.span, help=help)
 
     def _structure(self, vary: n.Vary) -> None:

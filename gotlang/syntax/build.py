@@ -121,7 +121,7 @@ class TreeBuilder(ExpressionBuilder):
             return None, None, tuple(found)
         for turn in texts["user"]:
             place = Span(turn.span.source, turn.span.start, turn.span.start + len("user"))
-            help, fix = 'the text stands alone: `"..."`', Fix(replace(place, end=turn.text.span.start))
+            help, fix = 'write the text alone: `"..."`', Fix(replace(place, end=turn.text.span.start))
             self._problem("GOT0013", "unnecessary `user`", place, help, fix)
         for again in (*texts["system"][1:], *[*texts[""], *texts["user"]][1:]):
             what = "prompt text" if again.role != "system" else "`system`"

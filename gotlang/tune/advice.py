@@ -126,12 +126,12 @@ def _more_rows(done: StudyResult, command: str) -> Iterator[str]:
 
 
 def cells(done: StudyResult) -> str:
-    """`36 points, 412 cells (a point on a row); apart they cost $0.0210, $0.0048 was paid (23%)`."""
+    """`36 points, 412 cells (a point on a row); separately they cost $0.0210, $0.0048 was paid (23%)`."""
     count = sum(len(trial.rows) for trial in done.trials.values())
     words = f"{len(done.trials)} points, {count:,} cells (a point on a train row)"
     apart = mean([row.usd for trial in done.trials.values() for row in trial.rows])
     paid = done.roles["search"].usd if "search" in done.roles else 0.0
     if not apart or paid is None:
         return words
-    whole = f"apart they cost {amount('cost', apart * count)}"
+    whole = f"separately they cost {amount('cost', apart * count)}"
     return f"{words}; {whole}, {amount('cost', paid)} was paid ({paid / (apart * count):.0%})"

@@ -141,8 +141,8 @@ def test_a_torn_end_is_dropped(folder: Path, torn: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"question": "mine"}\n', "holds something else than the results of an evaluation"),
-        ("notes\n", "holds something else than the results of an evaluation"),
+        ('{"question": "mine"}\n', "does not contain the results of an evaluation"),
+        ("notes\n", "does not contain the results of an evaluation"),
     ],
 )
 def test_a_file_of_something_else_is_left_alone(folder: Path, text: str, words: str) -> None:

@@ -81,8 +81,8 @@ class SharedBudget(Budget):
             stored = coordination.budget(name)
             if stored is None:
                 raise UsageError(
-                    f"there is no budget `{name}` beside this cache",
-                    help="`--max-usd` or `--max-calls` makes it; `gotc budget list` shows all",
+                    f"this cache has no budget `{name}`",
+                    help="`--max-usd` or `--max-calls` creates it; `gotc budget list` shows all",
                 )
         else:
             stored = coordination.make(name, limit, max_calls)
