@@ -8,8 +8,9 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from gotlang.answers.reader import write
-from gotlang.errors import EvaluationError
+from gotlang.answers.reader import read, write
+from gotlang.answers.regex import Regex
+from gotlang.errors import EvaluationError, ReadError
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Program, Prompt
 from gotlang.ir.text import to_text
@@ -28,6 +29,8 @@ from gotlang.types import (
 WORDS = ("alpha", "beta", "gamma", "delta")
 VARIANTS = 4
 """How many responses a prompt has; equal ones are one."""
+TRIES = 20
+"""How many texts are made of a regular expression, to find one that reads as a value."""
 DEEPEST = 6
 """Lists and mappings are empty so deep inside a value, where its type may be recursive."""
 HEAD = '''\
@@ -104,8 +107,19 @@ def _response(prompt: Prompt, params: Mapping[str, Any], variant: int) -> str:
     result = ListType(prompt.result) if prompt.many else prompt.result
     value = made_up(result, chance)
     try:
+        if (wanted := dict(prompt.settings).get("regex")) is not None:
+            regex = Regex.parse(evaluate(wanted, dict(params)))
+            found = [regex.example(chance) for _ in range(TRIES)]
+            return next((text for text in found if _reads(text, prompt)), found[0])
         if prompt.count is not None:
             value = [made_up(prompt.result, chance) for _ in range(evaluate(prompt.count, dict(params)))]
         return write(value, result, prompt.form)
     except (EvaluationError, KeyError):
         return f"{value}"
+
+
+def _reads(text: str, prompt: Prompt) -> bool:
+    try:
+        return bool(read(text, prompt.result, prompt.form, prompt.many))
+    except ReadError:
+        return False

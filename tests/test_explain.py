@@ -325,3 +325,21 @@ def test_what_is_kept_is_known_to_be_rated_only_by_the_same_scorer(between: str,
         assert outcome.ledger.accounts[0].calls == calls
     if (between, n) == (RATED, "x"):
         assert estimate.costs.calls.low == estimate.costs.calls.high == calls
+
+
+def test_a_thought_that_was_computed_counts_in_the_volume() -> None:
+    text = """
+    prompt say(task: str, talk: list[str]) -> str:
+        "{{ task }} {{ talk }}"
+    scheme talk(task: str) -> list[str]:
+        Map() ["hello"]
+        repeat 2:
+            said = Generate() say(task, it)
+            Map() it + [said]
+    """
+    program = compile(dedent(text))
+    options = Options(model=SimulatedModel({"say": lambda rng, task, talk: f"{rng.random()}"}), cache=None)
+    estimate = program.explain({"task": "x"}, options=options, simulate=False)
+    outcome = program.run(task="x", options=options).outcome
+    assert outside(estimate.costs, outcome) == {}
+    assert estimate.costs.volume.high == 2

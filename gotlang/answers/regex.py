@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from random import Random
 from typing import Final, final
 
 from msgspec import Struct, field
@@ -229,6 +230,22 @@ class _Parser:
         return _of(sign)
 
 
+def _example(node: Node, chance: Random) -> str:
+    most = node.least + 2 if node.most is None else min(node.most, node.least + 2)
+    return "".join(_once(node, chance) for _ in range(chance.randint(node.least, most)))
+
+
+def _once(node: Node, chance: Random) -> str:
+    if node.ranges is None:
+        parts = (chance.choice(node.parts),) if node.any else node.parts
+        return "".join(_example(part, chance) for part in parts)
+    if not node.ranges:
+        return ""  # `[^\\s\\S]`, which nothing matches
+    plain = [(max(low, a), min(high, b)) for low, high in node.ranges for a, b in _WORD]
+    low, high = chance.choice([one for one in plain if one[0] <= one[1]] or node.ranges)
+    return chr(chance.randint(low, min(high, low + 25)))
+
+
 @final
 class Regex(Struct):
     """A regular expression that was read: `text` without `^` at its start and `$` at its end."""
@@ -275,6 +292,10 @@ class Regex(Struct):
             if not now:
                 return False
         return self._ends[1] in now
+
+    def example(self, chance: Random) -> str:
+        """A short text that matches."""
+        return _example(self.node, chance)
 
     def _state(self) -> int:
         self._arcs.append([])

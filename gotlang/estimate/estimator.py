@@ -331,9 +331,19 @@ class Estimator:
                 a, b = self.guess(left, names), self.guess(right, names)
                 if a.length is not None and b.length is not None:
                     return a.length + b.length, a.element.or_(b.element) if a.element and b.element else None
+            case e.Slice(value=value):
+                return self._slice(node, names), self.guess(value, names).element
             case e.Call(function=function, arguments=arguments) if arguments:
                 first_argument = arguments[0].value
                 match function.text:
+                    case "unique" | "set" | "pairs" | "difference" | "intersection":
+                        found = self.guess(first_argument, names)
+                        most = self.length(first_argument, names).high
+                        return Amount(ZERO.low, most), found.element if function.text == "unique" else None
+                    case "zip" if len(arguments) == 2:
+                        return self.length(first_argument, names).at_most(
+                            self.length(arguments[1].value, names)
+                        ), None
                     case "range" if len(arguments) == 1:
                         return self.amount(first_argument, names), None
                     case "chunks" if len(arguments) == 2:
@@ -342,6 +352,18 @@ class Estimator:
                         found = self.guess(first_argument, names)
                         return found.length, found.element if function.text != "enumerate" else None
         return None, None
+
+    def _slice(self, node: e.Slice, names: Names) -> Amount:
+        """The length of a part of a list; positions below 0 count from the end."""
+        whole = self.length(node.value, names)
+        start = self.guess(node.start, names).number if node.start is not None else ZERO
+        stop = self.guess(node.stop, names).number if node.stop is not None else whole
+        if start is None or stop is None or min(start.bounds[0], stop.bounds[0]) < 0:
+            return Amount(ZERO.low, whole.high)
+        if start == ZERO:
+            return whole.at_most(stop)
+        most = max(0, stop.bounds[1] - start.bounds[0])
+        return Amount(ZERO.low, whole.at_most(Amount.of(most)).high if most < math.inf else whole.high)
 
     def _tokens(self, node: e.Expression, names: Names, number: Amount | None) -> tuple[float, float]:
         """The fewest and the most tokens of a value."""

@@ -43,7 +43,7 @@ class Unproven:
         if self.most is None:
             why = f"the bound is {self.formula}" if self.formula else "there is no bound"
             return f"scheme `{name}`: {budget} cannot be proven: {why}"
-        found = f"{self.most:.6g} {self.unit}"
+        found = f"{self.most:.6g} {self.unit.removesuffix('s') if self.most == 1 else self.unit}"
         if self._varies:
             found += f" = {self.formula}"
         return f"scheme `{name}` may take {found}, more than {budget}"
@@ -54,7 +54,8 @@ class Unproven:
         if not self.priced:
             return "give its price in a file with `--prices`"
         if self.most is None:
-            return "bound what is in the formula: a constant `k`, `count`, `min(n, 5)`, a known depth"
+            known = "a constant `k`, `count`, `min(n, 5)`, `xs[:5]`, a known depth"
+            return f"bound what is in the formula: {known}"
         known = "its `k`, `count`, `turns`, `retries`, `hedge` or rounds"
         return f"raise the budget, or lower {'what is in the formula' if self._varies else known}"
 

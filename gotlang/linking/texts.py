@@ -25,9 +25,10 @@ _PARTS = ("system", "instruction", "user", "assistant")
 _OTHER = lazy_pattern(r"^#[ \t]+(\w+)[ \t]*$", re.MULTILINE)
 _LINE = lazy_pattern(r"\S.*")
 _HEADING = lazy_pattern(r"^#[ \t]+(system|instruction|user|assistant)[ \t]*\n", re.MULTILINE | re.IGNORECASE)
-_CALL = lazy_pattern(r"\{\{-?\s*((?:\w+\.)?\w+)\(((?:[^{}\"']|\"[^\"]*\"|'[^']*')*)\)\s*-?\}\}")
+_TEXT = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
+_CALL = lazy_pattern(rf"\{{\{{-?\s*((?:\w+\.)?\w+)\(((?:[^{{}}\"']|{_TEXT})*)\)\s*-?\}}\}}", re.DOTALL)
 _TAG = lazy_pattern(r"\{[{%].*?[%}]\}", re.DOTALL)
-_QUOTED = lazy_pattern(r"\"[^\"]*\"|'[^']*'")
+_QUOTED = lazy_pattern(_TEXT, re.DOTALL)
 MOST = 1_000_000
 """Characters of a text with its partials."""
 MOST_USES = 1_000
@@ -205,14 +206,13 @@ def with_partials(
 
 def _arguments(text: str, partial: n.Partial) -> Iterator[tuple[str, str]]:
     """The arguments of `style(tone, words="few")` by name."""
-    parts, depth, quote = [""], 0, ""
-    for c in text:
-        quote = ("" if c == quote else quote) if quote else (c if c in "\"'" else "")
-        depth += 0 if quote else (c in "([") - (c in ")]")
-        if c == "," and not depth and not quote:
+    parts, depth = [""], 0
+    for piece in re.findall(rf"{_TEXT}|.", text, re.DOTALL):
+        depth += (piece in "([") - (piece in ")]")
+        if piece == "," and not depth:
             parts.append("")
         else:
-            parts[-1] += c
+            parts[-1] += piece
     for position, part in enumerate(part.strip() for part in parts if part.strip()):
         named = re.match(r"(\w+)\s*=(?!=)\s*", part)
         at = partial.parameters[position].name.text if position < len(partial.parameters) else f"{position}"

@@ -36,7 +36,11 @@ def _estimate(step: Map, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     each = e.guess(step.value, scope.each(pool))
     return replace(
-        passed_on(step, scope), each=each, scorer=None, volume=ZERO if pool.start else pool.volume + ONE
+        passed_on(step, scope),
+        each=each,
+        scorer=None,
+        volume=ZERO if pool.start else pool.volume + ONE,
+        start=False,
     ), FREE
 
 

@@ -113,7 +113,7 @@ class PipelineChecker:
         return pool.facts if accepts(signature.result, pool.type) else NOTHING
 
     def _result(self, node: n.Scheme, signature: Signature, pool: PoolType) -> None:
-        span = node.body.statements[-1].span
+        span = _last(node.body).span
         wanted, scheme = signature.result, f"scheme `{node.name.text}`"
         fits = accepts(wanted, pool.type)
         # The thoughts together may be the list.
@@ -624,3 +624,12 @@ class PipelineChecker:
         message = f"`{name}(...)` takes {wanted} after its settings, not {count}"
         self.report.error("GOT0310", message, node.span, help=example)
         return False
+
+
+def _last(suite: n.Suite) -> n.Statement:
+    """The statement that leaves the result: after an `if` that returns, the last one that follows it."""
+    last = suite.statements[-1]
+    if not isinstance(last, n.If) or last.otherwise is None:
+        return last
+    returns = all(isinstance(branch.statements[-1], n.Return) for _, branch in last.branches)
+    return _last(last.otherwise) if returns else last

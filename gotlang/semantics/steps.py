@@ -177,6 +177,8 @@ class StepCheck(Struct, frozen=True):
             if self.infer(operand, scope) == ANY and len(self.report.diagnostics) > before:
                 return ANY, False
             at, help = "not a call of a prompt", "write `name(arguments)`"
+            if operation == "Ask":
+                help = f"write `Ask({format_expression(operand)})` for a text"
             self.error("GOT0313", f"`{operation}` needs a prompt", operand.span, at, help)
             return ANY, False
         name = operand.function.text

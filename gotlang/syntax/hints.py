@@ -199,6 +199,8 @@ def _hint(
         return f"names start with a small letter, such as `{met[0].lower()}{met[1:]}`"
     if terminal == "NAME" and (called := re.fullmatch(r"(?:\w+ = )?([a-z]\w*)\([^()]*\)", before)):
         return f"operations start with a capital: `{called[1][0].upper()}{called[1][1:]}(...)`"
+    if met == "(" and re.fullmatch(r"return [A-Z]\w*", before):
+        return "`return` gives a value: write the step first, `found = ...`, and then `return found`"
     if met == "decreases":
         return "write `decreases` before `within`"
     if before == "repeat until":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.answers import some_value
@@ -12,7 +13,8 @@ from support.gotc import ROOT, gotc
 
 from gotlang.api import Options, compile, formatted, load
 from gotlang.errors import RunError
-from gotlang.simulator import made_up
+from gotlang.models.simulated import SimulatedModel
+from gotlang.simulator import made_up, simulator_text
 from gotlang.span import Source
 from gotlang.types import INT, OptionalType
 
@@ -55,6 +57,21 @@ def test_every_program_of_the_pages_runs_with_it(page: Path, text: str, tmp_path
 def test_what_may_be_none_is_sometimes_there() -> None:
     made = [made_up(OptionalType(INT), random.Random(seed)) for seed in range(20)]
     assert None in made and any(isinstance(one, int) for one in made)
+
+
+@pytest.mark.parametrize(
+    ("type_", "regex"),
+    [("str", "[A-Z]{1,2}-\\\\d{3}( (a|\\\\.))*"), ("int", "[^a-z]{3}"), ("float", "0\\\\.\\\\d+|1")],
+)
+def test_responses_match_the_regular_expression_of_their_prompt(type_: str, regex: str) -> None:
+    text = f'prompt say(x: int) -> {type_}:\n    regex "{regex}"\n    "{{{{ x }}}}"\n\n'
+    text += f"scheme s(x: int) -> list[{type_}]:\n    Generate(k=9) say(x)\n"
+    functions: dict[str, Any] = {}
+    exec(simulator_text(compile(text).ir(0), "a.got"), functions)
+    found = compile(text).run(
+        x=1, options=Options(model=SimulatedModel({"say": functions["say"]}), cache=None)
+    )
+    assert found.status == "complete" and not found.outcome.failures
 
 
 def test_it_tells_log_probabilities_where_the_program_asks_for_them(tmp_path: Path) -> None:
