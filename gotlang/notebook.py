@@ -11,9 +11,11 @@ import argparse
 import base64
 import json
 import shlex
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from html import escape
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,7 +23,7 @@ from gotlang.api import Program, plot
 from gotlang.checks import compiled
 from gotlang.data.inputs import parse_value, read_value
 from gotlang.diagnostics import render
-from gotlang.errors import CompileError, GotError, UsageError
+from gotlang.errors import CompileError, GotError, SimulatedWarning, UsageError
 from gotlang.evaluate.comparison import Comparison
 from gotlang.evaluate.evaluation import Evaluation
 from gotlang.options import Options
@@ -91,7 +93,7 @@ def _done(shell: Any, line: str, cell: str) -> Program | Result:
         given = _words().parse_args(shlex.split(line))
     except (argparse.ArgumentError, ValueError) as error:
         raise UsageError(f"%%got: {error}") from None
-    if not given.name.isidentifier():
+    if not given.name.isidentifier() or iskeyword(given.name):
         raise UsageError(f"%%got: `{given.name}` is not a name of Python")
     program = Program(compiled(Source.of(f"{given.name}.got", cell), Path.cwd()))
     scheme = program.scheme(given.scheme)
@@ -104,7 +106,9 @@ def _done(shell: Any, line: str, cell: str) -> Program | Result:
         if not equals or name not in types:
             raise UsageError(f"--input {one}: scheme `{scheme.name}` has inputs {', '.join(types) or 'none'}")
         inputs[name] = parse_value(read_value(text, f"--input {name}"), types[name], f"--input {name}")
-    result = program.run(inputs, scheme=scheme.name, options=Options(model=given.model))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SimulatedWarning)  # what is shown says it
+        result = program.run(inputs, scheme=scheme.name, options=Options(model=given.model))
     shell.user_ns[f"{given.name}_result"] = result
     return result
 

@@ -78,6 +78,7 @@ def test_programs_and_results_are_shown(folder: Path) -> None:
     )
     shown = [html(found) for found in out]
     assert "scheme vote</th><td>(question: str) -&gt; str" in shown[1] and "data:image/svg+xml" in shown[1]
+    assert not [o for o in out[2] if o.output_type == "stream"]  # no warning: the output says it
     for one in shown[2:]:
         assert 'class="gotc"' in one and "simulated: no real model was asked" in one
         assert "<script" not in one and "prefers-color-scheme" not in one
@@ -95,6 +96,7 @@ WRONG = {
     "%%got\nscheme s(n: int) -> int:\n    Pool() m\n": "error[GOT0103]: name `m` is not known",
     f"%%got a b\n{ONE}": "error: %%got: ",
     f"%%got 3x\n{ONE}": "error: %%got: `3x` is not a name of Python",
+    f"%%got class\n{ONE}": "error: %%got: `class` is not a name of Python",
     f"%%got p --scheme t\n{ONE}": "error: no scheme `t` in `p`",
     f"%%got p --input m=1\n{ONE}": "scheme `s` has inputs n",
     f"%%got p --input n=x\n{ONE}": "error: --input n: ",

@@ -338,6 +338,13 @@ def test_pages_of_data_fit_a_phone_in_the_dark_and_load_nothing_from_elsewhere(
         assert dark.errors() == []
 
 
+def test_the_program_of_an_empty_folder_has_no_mistake() -> None:
+    from gotlang.editing.documents import analyzed
+    from gotlang.studio.pages.playground import START
+
+    assert analyzed("<playground>", START, {}).diagnostics == ()
+
+
 def test_paths_outside_of_the_folder_and_wrong_requests_are_refused(folder: Path, running: Running) -> None:
     run = named(folder, "compare")
     for path in (

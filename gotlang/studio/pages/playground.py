@@ -30,8 +30,7 @@ from gotlang.writing import in_the_form_of, replace_file
 LINK = ("Playground", "/playground")
 _VIEW: Final = View("playground.html", ("playground.css",), ("codemirror.js", "playground.js"))
 _TABLES: Final = (".csv", ".jsonl", ".json", ".parquet")
-_START: Final = """simulate answer with "42"
-
+START: Final = """\
 prompt answer(question: str) -> int:
     "{{ question }} End with the number."
 
@@ -39,6 +38,7 @@ scheme vote(question: str) -> int:
     Generate(k=3) answer(question)
     Vote()
 """
+"""What is in the editor where the folder has no program."""
 
 _Source = Annotated[str, Meta(max_length=1_000_000)]
 
@@ -93,7 +93,7 @@ def playground(request: Request) -> Response:
     studio = studio_of(request)
     programs = studio.files(SUFFIX)
     name = request.query_params.get("program") or next(iter(programs), "")
-    text = _START
+    text = START
     if name:
         try:
             text = _program(studio, name).read_text("utf-8")
@@ -255,7 +255,7 @@ def _run(studio: Studio, order: Order) -> Response:
     program = _loaded(studio, order)
     values = _values(program, order.scheme, order.inputs)
     if not order.program:
-        raise UsageError("a program runs from a file", help="create one in the folder: `gotc init NAME.got`")
+        raise UsageError("a program runs from a file", help="write the text to a .got file in the folder, and load this page again")
     path = _program(studio, order.program)
     if path.read_text("utf-8") != order.text:
         path = studio.processes.draft(path, order.text)
