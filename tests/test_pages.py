@@ -236,6 +236,25 @@ def test_what_a_model_wrote_cannot_become_markup(window: Browser, tmp_path: Path
     assert window.errors() == []
 
 
+def test_a_long_text_is_shown_in_parts(window: Browser, sorted_run: Path) -> None:
+    """A browser takes minutes to lay out millions of characters."""
+    window.open(sorted_run)
+    first, second, last = window.run(
+        """
+        const text = passage("x".repeat(19999) + "\\ud83c\\udf89" + "y".repeat(25000));
+        const next = () => {
+          const now = text.textContent;
+          text.querySelector("button")?.click();
+          return now;
+        };
+        return [next(), next(), next()];
+        """
+    )
+    assert first == "x" * 19999 + " show more: 25,002 characters are left"  # no half of a character
+    assert second == "x" * 19999 + "\U0001f389" + "y" * 19998 + " show more: 5,002 characters are left"
+    assert last == "x" * 19999 + "\U0001f389" + "y" * 25000
+
+
 def test_a_run_that_failed_says_why_where_one_clicks(window: Browser, tmp_path: Path, keep: Keep) -> None:
     (tmp_path / "vote.got").write_text(VOTE)
     (tmp_path / "vote_sim.py").write_text("def answer(rng, question):\n    return 'no idea'\n")

@@ -5,9 +5,10 @@ const KINDS = { "-": "gone", "+": "new" };
 function sides(lines) {
   const box = make("div", null, "two diff"), left = make("pre"), right = make("pre");
   for (const [mark, text] of lines) {
+    const shown = text.length > LONGEST ? text.slice(0, LONGEST) + "…" : text || " ";
     if (mark === "@") { for (const side of [left, right]) side.append(make("span", "…", "soft row")); continue; }
-    if (mark !== "+") left.append(make("span", text || " ", `row ${KINDS[mark] || ""}`));
-    if (mark !== "-") right.append(make("span", text || " ", `row ${KINDS[mark] || ""}`));
+    if (mark !== "+") left.append(make("span", shown, `row ${KINDS[mark] || ""}`));
+    if (mark !== "-") right.append(make("span", shown, `row ${KINDS[mark] || ""}`));
   }
   box.append(left, right);
   return box;
@@ -17,7 +18,9 @@ for (const run of doc.runs) {
   const box = make("section", null, "card"), link = make("a", run.run), title = make("h2");
   link.href = `/runs/${run.run}`;
   title.append(link, ` ${run.state}`);
-  box.append(title, make("p", run.title), make("p", run.facts.slice(1).map(([name, value]) => name ? `${name} ${value}` : value).join(" · "), "soft"), make("pre", run.result === null ? "no result" : written(run.result), "result"));
+  const result = passage(run.result === null ? "no result" : written(run.result));
+  result.className = "result";
+  box.append(title, make("p", run.title), make("p", run.facts.slice(1).map(([name, value]) => name ? `${name} ${value}` : value).join(" · "), "soft"), result);
   $("heads").append(box);
 }
 

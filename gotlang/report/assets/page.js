@@ -9,11 +9,32 @@ function make(tag, text, kind) {
   return element;
 }
 
+// A text, long ones a part at a time: a browser takes minutes to lay out millions of characters. `fill` writes a
+// part into the element.
+const LONGEST = 20000;
+function passage(text, fill = (box, part) => box.append(part)) {
+  const box = make("pre");
+  let from = 0;
+  const next = () => {
+    let to = Math.min(text.length, from + LONGEST);
+    if (to < text.length && /[\uD800-\uDBFF]/.test(text[to - 1])) to -= 1; // half of a character
+    fill(box, text.slice(from, to));
+    from = to;
+    if (from === text.length) return;
+    const more = make("button", ` show more: ${(text.length - from).toLocaleString("en")} characters are left`, "link");
+    more.type = "button";
+    more.onclick = () => { more.remove(); next(); };
+    box.append(more);
+  };
+  next();
+  return box;
+}
+
 // A framed text with a header; `text` may also be an element.
 function block(left, right, text) {
   const box = make("section", null, "block"), head = make("header");
   head.append(make("span", left), make("span", right));
-  box.append(head, text instanceof Element ? text : make("pre", text));
+  box.append(head, text instanceof Element ? text : passage(text ?? ""));
   return box;
 }
 

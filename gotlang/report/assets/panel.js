@@ -1,16 +1,14 @@
 // The panel with the details of an operation or a thought, and the search.
 
-function marked(text) {
-  const pre = make("pre"), word = $("search").value.trim().toLowerCase();
-  if (word.length < 2) { pre.textContent = text; return pre; }
-  const lower = text.toLowerCase();
+// Writes a text with what is searched for marked.
+function mark(box, text) {
+  const word = $("search").value.trim().toLowerCase(), lower = text.toLowerCase();
   let from = 0;
-  for (let at = lower.indexOf(word); at >= 0; at = lower.indexOf(word, from)) {
-    pre.append(text.slice(from, at), make("mark", text.slice(at, at + word.length)));
+  for (let at = word.length < 2 ? -1 : lower.indexOf(word); at >= 0; at = lower.indexOf(word, from)) {
+    box.append(text.slice(from, at), make("mark", text.slice(at, at + word.length)));
     from = at + word.length;
   }
-  pre.append(text.slice(from));
-  return pre;
+  box.append(text.slice(from));
 }
 
 function attached(kind, mime, digest) {
@@ -23,7 +21,7 @@ function attached(kind, mime, digest) {
   return image;
 }
 
-const passage = (left, right, text) => block(left, right, marked(text));
+const searched = (left, right, text) => block(left, right, passage(text, mark));
 
 function chips(...parts) {
   const box = make("div", null, "chips");
@@ -65,7 +63,7 @@ function showGroup(panel, view, group) {
 function showOperation(panel, operation) {
   if (!operation) return doc.reading && panel.append(make("p", "The prompt is being read.", "soft"));
   if (operation.failed) panel.append(make("h3", "error"));
-  for (const [sample, reason] of operation.failed || []) panel.append(passage(sample === null ? "the operation" : `response ${sample}`, "", reason));
+  for (const [sample, reason] of operation.failed || []) panel.append(searched(sample === null ? "the operation" : `response ${sample}`, "", reason));
   for (const [number, samples, sources, responses] of operation.asked || []) showAsked(panel, number, samples, sources, responses, operation.path);
   if (operation.thoughts.length) panel.append(make("h3", `thoughts (${operation.thoughts.length})`));
   for (const thought of operation.thoughts) panel.append(thoughtBlock(thought));
@@ -78,13 +76,13 @@ function showAsked(panel, number, samples, sources, responses, path) {
   panel.append(make("h3", "prompt"));
   if (!request.messages) panel.append(make("p", doc.reading ? "The prompt is being read." : "The prompt is no longer in the cache.", "soft"));
   for (const [role, text, more] of request.messages || []) {
-    panel.append(passage(role, "", text));
+    panel.append(searched(role, "", text));
     for (const [kind, mime, digest] of (more || {}).media || []) panel.append(attached(kind, mime, digest));
   }
   if (request.model) panel.append(make("p", [request.model, settings].filter(Boolean).join(" · "), "soft"));
   if (request.messages && path && typeof editing === "function") editing(panel, path, request);
   panel.append(make("h3", `responses (${samples.length})`));
-  samples.forEach((sample, index) => panel.append(passage(`response ${sample}`, { model: "from the model", process: "from this run's cache", persistent: "from the cache" }[sources[index]] || sources[index], responses[index] === null ? doc.reading ? "…" : "no longer in the cache" : responses[index])));
+  samples.forEach((sample, index) => panel.append(searched(`response ${sample}`, { model: "from the model", process: "from this run's cache", persistent: "from the cache" }[sources[index]] || sources[index], responses[index] === null ? doc.reading ? "…" : "no longer in the cache" : responses[index])));
 }
 
 // A thought's value and parents are with the operation that made it.
@@ -100,7 +98,7 @@ function thoughtBlock(thought) {
   const made = makers.get(thought.made.join("."));
   const value = made ? made.thought.value : null;
   const facts = [thought.score === undefined ? null : `score ${short(thought.score)}`, thought.valid === undefined ? null : thought.valid ? "valid" : "not valid", dollars(thought.usd)];
-  return passage(`thought ${thought.made.join(".")}`, facts.filter(Boolean).join(" · "), value === null ? "empty" : written(value));
+  return searched(`thought ${thought.made.join(".")}`, facts.filter(Boolean).join(" · "), value === null ? "empty" : written(value));
 }
 
 function showThought(panel, made) {
@@ -117,7 +115,7 @@ function showThought(panel, made) {
 }
 
 function showPlan(panel, details) {
-  for (const [name, text] of Object.entries((details || {}).prompt || {})) panel.append(make("h3", name), passage("template", "", text));
+  for (const [name, text] of Object.entries((details || {}).prompt || {})) panel.append(make("h3", name), searched("template", "", text));
 }
 
 function neighbors(panel, view, key) {
