@@ -255,7 +255,8 @@ def _run(studio: Studio, order: Order) -> Response:
     program = _loaded(studio, order)
     values = _values(program, order.scheme, order.inputs)
     if not order.program:
-        raise UsageError("a program runs from a file", help="write the text to a .got file in the folder, and load this page again")
+        help = "write the text to a .got file in the folder, and load this page again"
+        raise UsageError("a program runs from a file", help=help)
     path = _program(studio, order.program)
     if path.read_text("utf-8") != order.text:
         path = studio.processes.draft(path, order.text)
