@@ -9,13 +9,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partialmethod
-from html import escape
 from typing import Any, Final, TextIO, final
 
 import click
 from msgspec import Struct
 
 from gotlang.errors import CompileError, GotError, RunError, reporting
+from gotlang.patterns import lazy_pattern
 from gotlang.version import __version__
 from gotlang.writing import Draft, replace_file
 
@@ -313,7 +313,7 @@ def _trace(error: Exception) -> None:
         traceback.print_exception(error)
 
 
-_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+_NOT_XML = lazy_pattern("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 
 
 def junit(suites: Mapping[str, Sequence[str]]) -> str:
@@ -337,4 +337,6 @@ def test_case(
 
 def _quoted(words: str) -> str:
     """An attribute's value; characters that XML does not allow are left out."""
+    from html import escape
+
     return f'"{escape(_NOT_XML.sub("", words))}"'
