@@ -123,6 +123,59 @@ def test_completion_elsewhere(folder: Path, old: str, new: str, wanted: set[str]
 
 
 @pytest.mark.parametrize(
+    ("text", "wanted", "unwanted"),
+    [
+        (
+            "scheme s(a: Act?) -> str:\n    match a:\n        |>",
+            {"Search:", "Finish:", "none:", "else:"},
+            set(),
+        ),
+        (
+            'scheme s(a: "x" | "y") -> str:\n    match a:\n        "x":\n            Map() 1\n        |>',
+            {'"y":'},
+            {"none:"},
+        ),
+        ("scheme s(a: bool) -> str:\n    match a:\n        |>", {"true:", "false:"}, set()),
+        ("scheme s(a: bool) -> str:\n    if a:\n        |>", {"Generate"}, {"true:", "else:"}),
+        ("score s(a: str) -> |>", {"lower", "higher"}, {"int"}),
+        ("type T = |>", {"Act", "int"}, {"len"}),
+        ("type T = Act | |>", {"Act", "int"}, {"len"}),
+        ("scheme s(a: str) -> str, |>", {"truth"}, {"within"}),
+        ("scheme s(a: str) -> str |>", {"within", "decreases"}, {"truth"}),
+        ('study s:\n    data "rows.csv" (|>', {"numbers = ", "truth = "}, {"Sorted"}),
+        (
+            'study s:\n    data "rows.csv" (numbers = |>',
+            {"Sorted", '"the truth"'},
+            {"numbers = ", "truth = "},
+        ),
+        ('study s:\n    data "rows.csv", |>', {"train", "test", "seed"}, {"vary"}),
+        ("study s:\n    vary |>", {"tries", "temperature", "models", "scheme", "structure"}, {"cost"}),
+        ("study s:\n    vary sort.|>", {"temperature", "instruction", "examples"}, {"tries"}),
+        ("study s:\n    vary scheme in [|>", {"sorts"}, {"tries"}),
+        ("study s:\n    vary tries in |>", set(), {"tries", "cost"}),
+        ("study s:\n    prompts sort with |>", {"copro", "gepa"}, {"sort"}),
+        ("study s:\n    sampler |>", {"tpe", "grid"}, {"data"}),
+        ('law "l" for row in |>', {"ints(", "rows("}, {"len"}),
+        ('law "l" for row in rows("rows.csv", {|>', {"Sorted: ", "Unsorted: "}, {"the truth: ", "len"}),
+        ('law "l" for row in rows("rows.csv", {x: |>', {"int", "list"}, {"Sorted: "}),
+        ('law "l" for row in rows("rows.csv", {x: str}, x=|>', {'"the truth"', '"Sorted"'}, {"len"}),
+        ("import std.|>", {"vote"}, {"python", "corpus"}),
+        ('import corpus "|>', {"pages.jsonl", "texts"}, {"rows.csv", "texts/a.md"}),
+        ('study s:\n    data "|>', {"rows.csv", "more.ndjson"}, {"rows.tsv"}),
+    ],
+)
+def test_completion_by_what_fits(folder: Path, text: str, wanted: set[str], unwanted: set[str]) -> None:
+    (folder / "rows.csv").write_text("Unsorted,Sorted,the truth\n1,2,3\n")
+    for name in ("more.ndjson", "rows.tsv", "pages.jsonl"):
+        (folder / name).touch()
+    (folder / "texts").mkdir()
+    (folder / "texts" / "a.md").touch()
+    found = labels(folder, f"{PROGRAM}\n{text}\n")
+    assert wanted <= found
+    assert not unwanted & found
+
+
+@pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ("Generate(k=tries) sort", "Gen|>erate(k=tries) sort", ["k samples of prompt", "temperature"]),

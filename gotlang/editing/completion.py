@@ -18,13 +18,25 @@ from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, SettingRu
 from gotlang.packages import STANDARD
 from gotlang.scope import BETWEEN, THOUGHT_FUNCTIONS, Variable
 from gotlang.semantics.builtins import BUILTINS
-from gotlang.semantics.studies import CLAUSES, OPTIONS
+from gotlang.semantics.studies import CLAUSES, DATA_OPTIONS, OPTIMIZERS, OPTIONS, SAMPLERS
 from gotlang.semantics.symbols import TYPES, Signature, Symbols
+from gotlang.semantics.varying import ASKED, MODELS, SCHEME, STRUCTURE, TEXT_PARTS, VARIED
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.typos import DECLARATIONS, STATEMENTS
 from gotlang.templates.filters import FILTERS
-from gotlang.types import DictType, ListType, RecordType, Type, UnionType, as_declared, present
+from gotlang.types import (
+    DictType,
+    ListType,
+    LiteralType,
+    OptionalType,
+    RecordType,
+    Simple,
+    Type,
+    UnionType,
+    as_declared,
+    present,
+)
 from gotlang.writing import real_path
 
 Kind = Literal[
@@ -36,8 +48,10 @@ Kind = Literal[
 _BLOCKS = (*STATEMENTS, "search", "first", "race", "until")
 _PARTS = ("system", "user", "assistant", "messages", "instruction", "examples:", "parse", "tools", "stop")
 _FORMS = ("tag", "json", "lines", "after", "with")
+_GENERATORS = ("int", "float", "bool", "str", "ints(", "floats(", "texts(", "lists(", "list[", "rows(")
 _TAGS = ("for", "endfor", "if", "elif", "else", "endif", "set", "include")
 _WORD = re.compile(r"\w*$")
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _MAX_FILES = 200
 
 
@@ -45,13 +59,15 @@ _MAX_FILES = 200
 @dataclass(frozen=True, slots=True)
 class Completion:
     """A suggestion: `label` is the text that is inserted, `detail` its type or signature, `doc` what it is or
-    does. Those with a lower `rank` come first."""
+    does. Those with a lower `rank` come first. `typed` is how much of the text before the offset it replaces
+    where that is more than a word, as in a path."""
 
     label: str
     kind: Kind
     detail: str = ""
     doc: str = ""
     rank: int = 1
+    typed: int | None = None
 
 
 def completions(document: Document, offset: int) -> tuple[Completion, ...]:
@@ -80,20 +96,30 @@ def _found(document: Document, here: Around, before: str, start: int) -> Iterato
         yield from _words(DECLARATIONS)
     elif here.head in ("import", "from"):
         yield from _modules(document, here)
-    elif before.endswith("."):
+    elif before.endswith(".") and not re.match(r" +vary\b", before):
         yield from _members(document, before, start)
-    elif re.search(r"(?::|->|\[|\bmany) *$", before) and _in_head(here, before):
+    elif here.head in ("score", "metric") and re.search(r"-> *$", before) and "\n" not in here.text:
+        yield from _words(("lower", "higher"), rank=0)
+    elif _takes_type(here, before):
         yield from _types(symbols)
+    elif here.head == "scheme" and (after := re.search(r"->[^()\n]*[^ ,](,?) +$", here.text[: len(before)])):
+        yield from _words(("truth",) if after[1] else ("decreases", "within"), rank=0)
     elif here.head == "study":
         yield from _study(document, here, before)
+    elif here.head == "law" and (drawn := list(_drawn(document, here, before))):
+        yield from drawn
     elif here.head == "prompt":
         yield from _prompt(here, before)
     else:
         yield from _code(document, here, before, start)
 
 
-def _in_head(here: Around, before: str) -> bool:
-    """Whether a place is in a line that declares inputs, a type or a param."""
+def _takes_type(here: Around, before: str) -> bool:
+    """Whether a type comes next: in a line that declares inputs, a type or a param."""
+    if here.head == "type" and re.search(r"[=|] *$", before):
+        return True
+    if not re.search(r"(?::|->|\[|\bmany) *$", before):
+        return False
     heads = ("prompt", "scheme", "score", "metric", "partial", "function", "operation", "type", "param")
     typed = re.match(r" +[a-z_]\w* *: *$", before)
     return here.head in heads and ("\n" not in here.text or here.text.startswith("type") or typed is not None)
@@ -125,8 +151,33 @@ def _code(document: Document, here: Around, before: str, start: int) -> Iterator
         for name, _ in _declared(document, n.Operation):
             yield Completion(name, "operation", "operation of this program")
         yield from _words(_BLOCKS)
+    if not before.strip():
+        yield from _branches(document, here, before, start)
     asked = re.search(r"\b([A-Z]\w*)\([^()]*\) *$", before)
     yield from _names(document, start, asked[1] if asked else "")
+
+
+def _branches(document: Document, here: Around, before: str, start: int) -> Iterator[Completion]:
+    """Where a line may begin a branch of a `match`: the cases that its value may have, and `else`."""
+    for line in reversed(here.text.split("\n")[:-1]):
+        margin = len(line) - len(line.lstrip(" "))
+        if line.strip() and margin < len(before):
+            opened = re.fullmatch(r" *match (.+): *(?:#.*)?", line)
+            known = value_before(document, start, opened[1]) if opened is not None else None
+            if isinstance(known, OptionalType):
+                yield Completion("none:", "case", rank=0)
+            match present(known) if known is not None else None:
+                case Simple(name="bool"):
+                    yield from _words(("true:", "false:"), "case", rank=0)
+                case UnionType(cases=cases):
+                    for case in cases:
+                        yield Completion(f"{case.tag}:", "case", case.written(), rank=0)
+                case LiteralType(values=values):
+                    for value in values:
+                        yield Completion(f'"{value}":', "case", rank=0)
+            if opened is not None:
+                yield Completion("else:", "keyword", rank=0)
+            return
 
 
 def _names(document: Document, start: int, operation: str = "") -> Iterator[Completion]:
@@ -316,24 +367,82 @@ def _study(document: Document, here: Around, before: str) -> Iterator[Completion
     word = before.split()[0] if before.split() else ""
     columns = re.search(r'data +"([^"\n]*)" *\([^)]*$', here.text)
     if columns is not None:
-        for column in _columns(document, columns[1]):
-            yield Completion(column, "column", rank=0)
-        for name, signature in symbols.schemes.items():
-            for parameter, type_ in signature.parameters:
-                yield Completion(f"{parameter} = ", "argument", f"input of {name}: {type_}")
-    elif word in ("vary", "subject", "minimize", "maximize"):
+        if not re.search(r"[(,]\s*$", before):
+            yield from _column_names(document, columns[1])
+        else:
+            for name, signature in symbols.schemes.items():
+                for parameter, type_ in signature.parameters:
+                    yield Completion(f"{parameter} = ", "argument", f"input of {name}: {type_}", rank=0)
+            yield Completion("truth = ", "argument", "what the result should be", rank=0)
+    elif word == "data" and re.search(r",[^\"(]*$", before):
+        yield from _words(DATA_OPTIONS, "setting", rank=0)
+    elif word == "vary":
+        yield from _varied(document, before)
+    elif word == "sampler":
+        for name, sampler in SAMPLERS.items():
+            yield Completion(name, "function", doc=sampler.doc, rank=0)
+    elif word in ("subject", "minimize", "maximize"):
         for name, type_ in symbols.params.items():
-            yield Completion(name, "param", str(type_), rank=0 if word == "vary" else 2)
+            yield Completion(name, "param", str(type_), rank=2)
         for name in symbols.metrics:
             yield Completion(name, "metric", rank=0)
         for name in ("cost", "calls", "seconds", "score", "right", "failed"):
             yield Completion(name, "metric")
+    elif word == "prompts" and re.search(r"\bwith +$", before):
+        for name, optimizer in OPTIMIZERS.items():
+            yield Completion(name, "function", f"takes {', '.join(optimizer.takes)}", rank=0)
     elif word in ("scheme", "prompts"):
         for name in symbols.schemes if word == "scheme" else symbols.prompts:
             yield Completion(name, "scheme" if word == "scheme" else "prompt", rank=0)
     else:
         yield from _words(CLAUSES, rank=0)
         yield from _words(OPTIONS, "setting")
+
+
+def _varied(document: Document, before: str) -> Iterator[Completion]:
+    """What a study may vary: params, settings of all prompts or of one, models, schemes."""
+    symbols = document.seen.symbols
+    if re.search(r"\bscheme +in +\[[^\]]*$", before):
+        for name, signature in symbols.schemes.items():
+            yield Completion(name, "scheme", written(signature), rank=0)
+        return
+    of = re.search(r"(\w+)\.$", before)
+    if of is not None:
+        if of[1] in symbols.prompts:
+            yield from _words((*TEXT_PARTS, *ASKED), "setting", rank=0)
+        return
+    if re.search(r"\bin +\S*$", before) or before.count("[") > before.count("]"):
+        return
+    for name, type_ in symbols.params.items():
+        yield Completion(name, "param", str(type_), rank=0)
+    for name in symbols.prompts:
+        yield Completion(name, "prompt", f"`{name}.temperature`, `{name}.instruction`, ...")
+    yield from _words(VARIED, "setting")
+    yield from _words((SCHEME, STRUCTURE, MODELS))
+
+
+def _column_names(document: Document, path: str) -> Iterator[Completion]:
+    """The columns of a data file, in quotes where they are no names."""
+    for column in _columns(document, path):
+        yield Completion(column if _NAME.fullmatch(column) else f'"{column}"', "column", rank=0)
+
+
+def _drawn(document: Document, here: Around, before: str) -> Iterator[Completion]:
+    """What the inputs of a law are drawn from: generators, and the columns of their rows."""
+    rows = re.search(r'rows\(\s*"([^"\n]*)"([^()]*)$', here.text)
+    if rows is not None:
+        fields = rows[2].count("{") > rows[2].count("}")
+        if fields and not re.search(r"[{,]\s*$", before):
+            yield from _types(document.seen.symbols)
+        elif fields:
+            for column in _columns(document, rows[1]):
+                if _NAME.fullmatch(column):
+                    yield Completion(f"{column}: ", "column", rank=0)
+        elif re.search(r"= *$", before):
+            for column in _columns(document, rows[1]):
+                yield Completion(f'"{column}"', "column", rank=0)
+    elif re.search(r"\bin +$", before) and here.text.count("(") == here.text.count(")"):
+        yield from _words(_GENERATORS, "function", rank=0)
 
 
 def _columns(document: Document, path: str) -> list[str]:
@@ -362,28 +471,35 @@ def file_inside(document: Document, path: str) -> Path | None:
 
 
 def _paths(document: Document, here: Around) -> Iterator[Completion]:
-    """The files that may be named in a text: of the folder, with the endings that fit."""
-    endings = None
-    for pattern, found in (
-        (r'(?:import|from|program) +"[^"]*$', (".got",)),
-        (r'(?:import +python|simulate +with) +"[^"]*$', (".py",)),
-        (r'import +corpus +"[^"]*$', (".jsonl", ".csv", ".txt", ".md")),
-        (r'(?:data|rows\()\s*"[^"]*$', (".csv", ".jsonl", ".json", ".tsv", ".parquet")),
-        (r'-> *[\w\[\]| ]+ from +"[^"]*$', (".md",)),
-    ):
-        if re.search(pattern, here.text):
-            endings = found
-    if endings is None or not document.files.folder.is_dir():
-        return
+    """The files that may be named in a text: of the folder, with the endings that fit; as a corpus also the
+    folders with texts."""
+    from gotlang.data.corpus import TEXTS
+    from gotlang.data.table import FORMATS
+
+    kinds: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+        (r'(?:import|from|program) +"[^"]*$', (".got",), ()),
+        (r'(?:import +python|simulate +with) +"[^"]*$', (".py",), ()),
+        (r'import +corpus +"[^"]*$', (".jsonl",), TEXTS),
+        (r'(?:data *|rows\(\s*)"[^"]*$', FORMATS, ()),
+        (r'-> *[\w\[\]| ]+ from +"[^"]*$', (".md",), ()),
+    )
+    known = [(endings, inside) for pattern, endings, inside in kinds if re.search(pattern, here.text)]
     folder, number = document.files.folder, 0
+    if not known or not folder.is_dir():
+        return
+    endings, inside = known[-1]
+    typed = len(here.text) - here.text.rfind('"') - 1
     for at, inner, files in os.walk(folder):
         inner[:] = [
             name for name in sorted(inner) if not name.startswith((".", "_")) and name != "node_modules"
         ]
-        for name in sorted(files):
-            path = os.path.relpath(os.path.join(at, name), folder)
-            if name.endswith(endings) and path != os.path.basename(document.source.name):
-                yield Completion(path.replace(os.sep, "/"), "file", rank=0)
+        paths = [os.path.join(at, name) for name in sorted(files) if name.endswith(endings)]
+        if at != str(folder) and any(name.endswith(inside) for name in files):
+            paths.append(at)
+        for path in paths:
+            if path != document.source.name:
+                label = os.path.relpath(path, folder).replace(os.sep, "/")
+                yield Completion(label, "file", rank=0, typed=typed)
         number += len(files)
         if number > _MAX_FILES:
             return
@@ -398,7 +514,7 @@ def _modules(document: Document, here: Around) -> Iterator[Completion]:
         for path in sorted(STANDARD.glob("*.got")):
             label = path.stem if re.search(r"\bstd\.\w*$", line) else f"std.{path.stem}"
             yield Completion(label, "module", rank=0)
-        if line.startswith("import"):
+        if re.fullmatch(r"import +\w*", line):
             yield from _words(("python", "corpus", "mcp"))
     else:
         yield from _words(("import", "as"))

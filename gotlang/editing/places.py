@@ -98,10 +98,10 @@ def names(document: Document, offset: int) -> dict[str, Variable]:
     return found
 
 
-def value_before(document: Document, offset: int) -> Type | None:
+def value_before(document: Document, offset: int, line: str = "") -> Type | None:
     """The type of the value that ends at an offset, such as `it` in `it.`, also on a line that cannot be
-    read; None where that is not known."""
-    line = around(document.source, offset).line
+    read, or of one that ends a `line` of its own; None where that is not known."""
+    line = line or around(document.source, offset).line
     scope = Scope(place="")
     for variable in names(document, offset).values():
         scope.add(variable)

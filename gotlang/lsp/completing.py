@@ -7,6 +7,7 @@ from lsprotocol import types
 from gotlang.editing.completion import Completion, Kind, completions
 from gotlang.editing.hover import hover, signature_help
 from gotlang.lsp.server import Server
+from gotlang.span import Span
 
 _ITEM = types.CompletionItemKind
 _KINDS: dict[Kind, types.CompletionItemKind] = {
@@ -42,7 +43,15 @@ def register(server: Server) -> None:
         document = server.document(params.text_document.uri)
         if document is None:
             return []
-        return [_item(found) for found in completions(document, server.offset(document, params.position))]
+        here, source = server.offset(document, params.position), document.source
+        made: list[types.CompletionItem] = []
+        for found in completions(document, here):
+            item = _item(found)
+            if found.typed is not None:
+                span = Span(source.name, here - found.typed, here)
+                item.text_edit = types.TextEdit(server.range(source, span), found.label)
+            made.append(item)
+        return made
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def shown(params: types.HoverParams) -> types.Hover | None:

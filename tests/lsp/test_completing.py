@@ -73,3 +73,21 @@ def test_a_client_sees_prices_and_commands(tmp_path: Path) -> None:
             assert [*(commands[0].arguments or ())] == [made.uri("a.got"), "io"]
 
     asyncio.run(life())
+
+
+def test_a_path_replaces_all_that_is_typed_of_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "rows-1.csv").write_text("question\nwhy\n")
+
+    async def life() -> None:
+        async with editor(tmp_path) as made:
+            made.open("a.got", 'study s:\n    data "data/ro\n')
+            found = await made.text_document_completion_async(
+                types.CompletionParams(made.identifier("a.got"), types.Position(1, 17))
+            )
+            assert isinstance(found, list)
+            (item,) = found
+            typed = types.Range(types.Position(1, 10), types.Position(1, 17))
+            assert item.text_edit == types.TextEdit(typed, "data/rows-1.csv")
+
+    asyncio.run(life())
