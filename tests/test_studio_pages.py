@@ -126,6 +126,27 @@ def test_a_run_of_another_process_is_watched_and_stays_readable_when_it_is_kille
         process.communicate()
 
 
+def test_responses_are_read_while_they_come(window: Browser, tmp_path: Path, keep: Keep) -> None:
+    writing.write(tmp_path)
+    words = " ".join(f"word{number}" for number in range(40))
+    with OpenAIServer(lambda body, index: words, gap_s=0.05) as server:
+        model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-x", "OPENAI_MODEL": "small"}
+        with studio(tmp_path, **model) as served:
+            order = {"file": "text.got", "scheme": "text", "inputs": {}, "limits": {"max_calls": 9}}
+            window.open(served.at(served.post("/runs", order).data["address"]))
+            window.until("Object.keys(doc.streams || {}).length")
+            select(window, "Generate write", 1)
+            shown = "document.querySelector('#panel .block pre')?.textContent"
+            first = window.until(shown)
+            later = window.until(f"{shown} !== {json.dumps(first)} && {shown}")
+            assert words.startswith(first) and later.startswith(first)
+            assert "word" in window.run("return graph.chosen.view.nodes.get(graph.chosen.item).detail")
+            keep(window, "studio_stream")
+            window.until("doc.state === 'done'", 60)
+            assert "STREAMING" not in window.run("return document.getElementById('panel').innerText").upper()
+            clean(window)
+
+
 def test_a_prompt_is_edited_and_only_what_depends_on_it_is_asked_again(
     window: Browser, tmp_path: Path, keep: Keep
 ) -> None:

@@ -310,7 +310,8 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
         live = LiveGraph(journal.live(name), order.sources, asks)
         stack.callback(live.close)
         edits = UnusedEdits(options.edits)
-        observers = [progress, asks, live, edits, *traces, *([StreamPrinter(sys.stderr)] if stream else [])]
+        printers = [StreamPrinter(sys.stderr)] if stream and not quiet else []
+        observers = [progress, asks, live, edits, *traces, *printers]
 
         def observe(event: Event) -> None:
             for observer in observers:

@@ -93,6 +93,13 @@ class _ThoughtLine(Struct, frozen=True):
             raise ValueError("Expected `value` and `parents`, or neither")
 
 
+class _Streamed(Struct, frozen=True):
+    """A line of a live graph that continues a response: its operation and sample, how many characters of it
+    stay, and what follows."""
+
+    streamed: tuple[_Number, Count, Count, str]
+
+
 class _OperationLine(Struct, frozen=True):
     """A line of a graph, as `gotlang.runtime.plain` has it."""
 
@@ -351,7 +358,9 @@ class Following:
         self._at = 0
         self._lines: dict[int, dict[str, Any]] = {}
         self.read = 0
-        """Lines that were read so far."""
+        """Lines of operations that were read so far."""
+        self.streams: dict[int, dict[int, str]] = {}
+        """The responses that come at the moment, as far as they are known: by operation and sample."""
 
     def more(self) -> Self:
         """Read what is new; a line that is not whole yet waits, and one that is no operation is left out."""
@@ -366,10 +375,19 @@ class Following:
         self._at += len(whole) + len(newline)
         for line in whole.split(b"\n"):
             with suppress(InvalidRecord):
+                if line.startswith(b'{"streamed"'):
+                    self._streamed(*from_json(line, _Streamed).streamed)
+                    continue
                 found = _operation(line)
                 self._lines[found["operation"]] = found
                 self.read += 1
+                if found["state"] not in ("waiting", "ready", "running"):
+                    self.streams.pop(found["operation"], None)
         return self
+
+    def _streamed(self, operation: int, sample: int, at: int, more: str) -> None:
+        of = self.streams.setdefault(operation, {})
+        of[sample] = of.get(sample, "")[:at] + more
 
     @property
     def operations(self) -> list[dict[str, Any]]:

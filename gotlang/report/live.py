@@ -1,7 +1,9 @@
 """The graph of a run in a file while it runs, for others to watch, and what is left of a run that was killed.
 
-A line is an operation as `gotlang.runtime.plain` has it; a later line with its number replaces it. Lines are
-collected for a moment and written together, so that a run of many operations does not wait for its file.
+A line is an operation as `gotlang.runtime.plain` has it; a later line with its number replaces it. Of a
+response that streams, each line has what is new: `{"streamed": [7, 0, 120, " and so on"]}` continues sample 0
+of operation 7 after its first 120 characters. Lines are collected for a moment and written together, so that
+a run of many operations does not wait for its file.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -17,7 +19,7 @@ from gotlang.models.loops import VirtualTimeLoop
 from gotlang.records import to_json
 from gotlang.runtime.graph import Graph, Operation
 from gotlang.runtime.plain import RequestLog, line
-from gotlang.runtime.sampler.events import Added, Ended, Event, Failure, Started
+from gotlang.runtime.sampler.events import Added, Ended, Event, Failure, Started, Streamed
 from gotlang.session import Session
 from gotlang.span import Source
 from gotlang.writing import open_own, write_all
@@ -39,6 +41,8 @@ class LiveGraph:
         self._asks = asks
         self._failed: dict[str, list[list[Any]]] = {}
         self._changed: dict[int, Operation] = {}
+        self._growing: dict[int, dict[int, str]] = {}
+        self._streamed: dict[int, dict[int, str]] = {}
         self._known = 0
         self._session: Session | None = None
         self._graph: Graph | None = None
@@ -59,11 +63,17 @@ class LiveGraph:
         if self._file is None:
             return
         match event:
-            case Started(operation=operation) | Ended(operation=operation):
+            case Started(operation=operation):
                 self._changed[operation.sequence] = operation
+            case Ended(operation=operation):
+                self._changed[operation.sequence] = operation
+                self._growing.pop(operation.sequence, None)
+                self._streamed.pop(operation.sequence, None)
             case Failure():
                 self._failed.setdefault(event.operation, []).append([event.sample, event.reason])
                 return
+            case Streamed(operation=operation) if operation is not None:
+                self._growing.setdefault(operation.sequence, {})[event.number] = event.text
             case Added():
                 pass
             case _:
@@ -97,7 +107,19 @@ class LiveGraph:
         self._changed = {}
         lines = (line(found[number], self._sources, self._asks, self._failed) for number in sorted(found))
         try:
-            write_all(self._file, "".join(to_json(one) + "\n" for one in lines).encode())
+            both = [*lines, *self._more()]
+            write_all(self._file, "".join(to_json(one) + "\n" for one in both).encode())
         except OSError:
             os.close(self._file)
             self._file = None
+
+    def _more(self) -> Iterator[dict[str, Any]]:
+        """What responses have grown by since the last write."""
+        for operation, texts in self._growing.items():
+            known = self._streamed.setdefault(operation, {})
+            for number, text in texts.items():
+                before = known.get(number, "")
+                at = len(before) if text.startswith(before) else 0  # else it began anew
+                known[number] = text
+                yield {"streamed": [operation, number, at, text[at:]]}
+        self._growing = {}

@@ -63,7 +63,7 @@ class Processes:
         Raises UsageError with what the process said if it ended before."""
         name = secrets.token_hex(4)
         # `-P`: no module is taken from the folder, which may be a stranger's.
-        command = [sys.executable, "-P", "-m", "gotlang", "run", "--as", name, "--quiet"]
+        command = [sys.executable, "-P", "-m", "gotlang", "run", "--as", name, "--quiet", "--stream"]
         said = self._files.enter_context(_temporary())
         with _temporary() as given:
             given.write(stdin)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from support import slow
 from support.gotc import gotc, start
+from support.openai_server import OpenAIServer
 
 from gotlang.report.history import Following, History
 
@@ -60,3 +61,41 @@ def test_a_line_that_is_not_whole_yet_waits_and_a_later_one_replaces_an_earlier(
     with path.open("a") as file:
         file.write(line(1, "waiting")[30:] + "no JSON\n" + line(0, "done"))
     assert [one["state"] for one in following.more().operations] == ["done", "waiting"]
+
+
+def test_responses_that_stream_are_in_the_file_as_they_grow(tmp_path: Path) -> None:
+    (tmp_path / "say.got").write_text(
+        'prompt tell(about: str) -> str:\n    "Tell of {{ about }}."\n\n'
+        "scheme say(about: str) -> str:\n    Generate() tell(about)\n"
+    )
+    words = " ".join(f"word{number}" for number in range(30))
+    with OpenAIServer(lambda body, index: words, gap_s=0.05) as server:
+        model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-x", "OPENAI_MODEL": "small"}
+        command = ("run", "say.got", "--input", "about=x", "--as", "s", "--stream", "--quiet")
+        process = start(*command, cwd=tmp_path, **model)
+        following = Following(tmp_path / ".gotc" / "runs" / "s.live.jsonl")
+        seen: list[str] = []
+        while process.poll() is None:
+            seen += [text for texts in following.more().streams.values() for text in texts.values()]
+            time.sleep(0.05)
+        out, errors = process.communicate()
+    assert (process.returncode, out.strip()) == (0, words)
+    assert "word" not in errors  # `--quiet` prints no stream
+    assert len(set(seen)) > 3 and all(words.startswith(text) for text in seen)
+
+
+def test_a_response_that_begins_anew_replaces_what_was_there_and_the_end_takes_it_away(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.live.jsonl"
+    following = Following(path)
+    path.write_text(
+        '{"streamed":[0,7,0,"ab"]}\n{"streamed":[0,7,2,"c"]}\n{"streamed":[1,0,0,"x"]}\n{"streamed":[1]}\n'
+    )
+    assert following.more().streams == {0: {7: "abc"}, 1: {0: "x"}}
+    about = {"path": "x/0", "kind": "Generate", "inputs": [], "origin": None, "hops": 0, "thoughts": []}
+    with path.open("a") as file:
+        file.write(
+            '{"streamed":[0,7,0,"z"]}\n' + json.dumps({"operation": 1, "state": "done", **about}) + "\n"
+        )
+    assert following.more().streams == {0: {7: "z"}}

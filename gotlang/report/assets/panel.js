@@ -43,13 +43,26 @@ function showItem(panel, view, key) {
   const node = view.nodes.get(key);
   if (!node) return showGroup(panel, view, view.groups.get(key));
   panel.append(make("h2", node.label));
-  panel.append(chips([node.state, node.state === "failed" ? "bad" : "good"], node.score === null ? null : `score ${short(node.score)}`, dollars(node.usd), node.seconds === null || node.seconds === undefined ? null : seconds(node.seconds)));
+  panel.append(chips([node.state, node.state === "cached" ? "good" : STATE[node.state] || ""], node.score === null ? null : `score ${short(node.score)}`, dollars(node.usd), node.seconds === null || node.seconds === undefined ? null : seconds(node.seconds)));
   if (node.place) panel.append(make("div", node.place, "source"));
   if (node.place && doc.places && doc.places[node.place]) panel.append(make("code", doc.places[node.place], "line"));
   if (view.name === "reasoning") showThought(panel, view.details[node.id]);
   else if (view.name === "plan") showPlan(panel, view.details[node.id]);
-  else showOperation(panel, (doc.operations || {})[node.id]);
+  else {
+    showOperation(panel, (doc.operations || {})[node.id]);
+    showStreams(panel, (doc.streams || {})[node.id] || []);
+  }
   neighbors(panel, view, key);
+}
+
+// The ends of responses that are coming.
+function showStreams(panel, texts) {
+  if (texts.length) panel.append(make("h3", "responses under way"));
+  for (const text of texts) {
+    const box = block("", "streaming", text), end = box.querySelector("pre");
+    panel.append(box);
+    end.scrollTop = end.scrollHeight;
+  }
 }
 
 function showGroup(panel, view, group) {

@@ -22,15 +22,28 @@ function selected() {
   if (doc.state === "running") readRequests();
 }
 
+// Responses while they come: the last words of each in the box of its operation, more of it in the panel.
+function streamed(data) {
+  doc.streams = data;
+  for (const node of chosen.view.nodes.values())
+    if (data[node.id]) node.detail = data[node.id].at(-1).replace(/\s+/g, " ").replace(/^.+(?=.{24}$)/, "…");
+  const id = chosen.view.nodes.get(chosen.item)?.id;
+  if (data[id] && !$("panel").contains(document.activeElement) && getSelection().isCollapsed) show(chosen.item);
+  redraw();
+}
+
 function watch() {
   const end = follow(`${doc.path}/events`, {
     graph: (data) => {
       const ended = doc.state === "running" && data.state !== "running";
       grown({ ...data, reading: true });
+      if (ended) doc.streams = {};
       about();
       if (ended) end();
       if (ended || chosen.item !== null) readRequests();
+      streamed(doc.streams || {});
     },
+    streams: streamed,
   });
 }
 

@@ -30,6 +30,10 @@ from gotlang.studio.views import View, as_json, content
 
 _SCRIPTS: Final = ("graph.js", "time.js", "draw.js", "panel.js", "move.js", "run.js")
 _VIEW: Final = View("run.html", ("graph.css", "run.css"), ("editing.js", *_SCRIPTS))
+_TAIL: Final = 2000
+"""Characters at the end of a response that are shown while it comes."""
+_MOST_STREAMS: Final = 200
+"""Operations whose responses are shown while they come."""
 _PATIENCE: Final = 4
 """The page gets a graph that has grown after at least so many times what it took to make the last one."""
 
@@ -74,14 +78,16 @@ def _pictures(record: RunRecord, lines: Sequence[dict[str, Any]]) -> list[Pictur
 
 
 def events(request: Request) -> Response:
-    """The graph as it grows (`graph`), and a last time when the run has ended."""
+    """The graph as it grows (`graph`), and a last time when the run has ended; responses as they come, the
+    ends of their texts by operation (`streams`)."""
     studio, record = studio_of(request), record_of(request, "run")
     following, name = Following(studio.history.live(record.run)), record.run
     read, due, over = 0, 0.0, False
+    told: dict[int, list[str]] = {}
 
     @relaxed_gc()
     def look() -> News | None:
-        nonlocal read, due, over
+        nonlocal read, due, over, told
         if over:
             return None
         now = find(studio, name, "run")
@@ -90,14 +96,21 @@ def events(request: Request) -> Response:
             lines = list(studio.history.graph(name))
             last = {**shown(now, _pictures(now, lines)), "mine": False, "said": studio.processes.said(name)}
             return [("graph", last)]
-        started = time.monotonic()
-        if following.more().read == read or started < due:
-            return []
-        read, lines = following.read, following.operations
-        data = shown(now, _pictures(now, lines))
-        data["facts"] += _progress(now, lines)
-        due = time.monotonic() + _PATIENCE * (time.monotonic() - started)
-        return [("graph", data)]
+        started, news = time.monotonic(), list[tuple[str, Any]]()
+        if following.more().read != read and started >= due:
+            read, lines = following.read, following.operations
+            data = shown(now, _pictures(now, lines))
+            data["facts"] += _progress(now, lines)
+            due = time.monotonic() + _PATIENCE * (time.monotonic() - started)
+            news.append(("graph", data))
+        streams = {
+            number: [text[-_TAIL:] for _, text in sorted(texts.items())]
+            for number, texts in list(following.streams.items())[:_MOST_STREAMS]
+        }
+        if streams != told:
+            told = streams
+            news.append(("streams", streams))
+        return news
 
     return stream(request, look)
 
