@@ -205,6 +205,48 @@ scheme main(q: str) -> int:
             "`T` of `f` is not determined",
         ),
         (
+            "operation Leak():\n    Map() it + m",
+            "m = len(q)\n    Pool() 1\n    Leak()",
+            "GOT0103",
+            "name `m` is not known",
+        ),
+        (
+            "function f(x: int) -> int = x + m",
+            "m = len(q)\n    Pool() f(m)",
+            "GOT0103",
+            "name `m` is not known",
+        ),
+        (
+            "function f(x: int, y: int = m) -> int = x + y",
+            "m = 3\n    Pool() f(m)",
+            "GOT0103",
+            "name `m` is not known",
+        ),
+        (
+            "operation Late(m: int, n: int = m):\n    Pool() n",
+            "m = 3\n    Late(m)",
+            "GOT0103",
+            "name `m` is not known",
+        ),
+        (
+            "function f(x: int) -> int = x + it",
+            "Pool() 1\n    Map() f(it)",
+            "GOT0105",
+            "`it` is not known in a function",
+        ),
+        (
+            "operation Twice(p: int) p: prompt:\n    Generate() p",
+            "Generate() guess(q)",
+            "GOT0101",
+            "duplicate",
+        ),
+        (
+            "operation Odd() score: prompt:\n    Generate() score",
+            "Generate() guess(q)",
+            "GOT0102",
+            "`score` has",
+        ),
+        (
             "scheme f(k: int = 4) -> int:\n    Pool() k",
             "f(3)",
             "GOT0746",
@@ -215,6 +257,48 @@ scheme main(q: str) -> int:
 def test_mistakes(definition: str, use: str, code: str, message: str) -> None:
     text = f"{BEST}{definition}\nscheme main(q: str) -> int:\n    {use}\n"
     assert (code, message) in [(c, m[: len(message)]) for c, m in found(text)]
+
+
+@pytest.mark.parametrize(
+    ("definition", "use", "value"),
+    [
+        ("operation Add(n: int? = none):\n    if n != none:\n        Map() it + n", "Add()\n    Add(3)", 5),
+        ("operation Add(n: int?):\n    if n != none:\n        Map() it + n", "n = it\n    Add(n)", 4),
+        ("operation Add(on: bool = false):\n    if on:\n        Map() it + 1", "Add()\n    Add(true)", 3),
+        ("operation Add(n: int):\n    repeat n:\n        Map() it + 6 // n", "Add(0)\n    Add(2)", 8),
+        ("operation Add(n: int):\n    if n > 0:\n        Map() it + 6 // n", "Add(0)\n    Add(2)", 5),
+        (
+            "operation Add(n: int):\n    if n > 0:\n        Map() 6 // n\n    else:\n        Map() it + 1",
+            "Add(0)\n    Add(1)",
+            6,
+        ),
+        (
+            "function half(x: int, by: int = 0) -> int = x // by if by != 0 else 7",
+            "Map() half(it) + half(it, 2)",
+            8,
+        ),
+        (
+            "function some(x: int?) -> int = 0 if x == none else x + 1",
+            "n = it\n    Map() some(3) + some(none) + some(it) + some(n)",
+            10,
+        ),
+        (
+            "function known(xs: list[int?]) -> list[int] = [x for x in xs if x != none]",
+            "Map() len(known([it, none])) + len(known([it])) + len(known([]))",
+            2,
+        ),
+        (
+            "type Step = Act {n: int} | Stop\ntype Steps = {all: list[Step]}\n"
+            'function stops(s: Steps) -> int = len([x for x in s.all if x.type == "Stop"])',
+            "Map() stops({all: [Act {n: it}]}) + stops({all: [Stop, Act {n: it}]})",
+            1,
+        ),
+    ],
+)
+def test_a_definition_may_ask_what_one_use_has_decided(definition: str, use: str, value: int) -> None:
+    text = f"{definition}\nscheme main() -> int:\n    Pool() 2\n    {use}\n"
+    assert run(compile(text)).value == value
+    assert to_text(from_text(compile(text).ir_text(0))) == compile(text).ir_text(0)
 
 
 def test_an_error_in_a_definition_points_to_the_use() -> None:

@@ -162,7 +162,7 @@ class _Constants:
                 message = "a block cannot be repeated fewer than 0 times"
             elif found > MOST:
                 message = f"a block is repeated {MOST:,} times at most"
-            elif found == 0 and not world:
+            elif found == 0 and not world and node.span.use is None:
                 message = "this block never runs"
             elif found == 0 and starts:
                 message = "without a round nothing is left: a scheme starts with no thoughts"
@@ -306,9 +306,12 @@ class _Constants:
     def _repeat(self, node: n.RepeatBlock, pool: _Pool, env: Env) -> _Pool:
         here = self._here(pool, env)
         self._rounds(node, pool, here)
-        inside = env.inside()
+        at = node.count.span
+        some = e.Compare(at, node.count, ((">", e.Constant(at, 0)),))
+        if node.span.use is not None and self._decided(some, here) is False:
+            return pool
+        inside = self.expressions.under(some, env, True).inside()
         if node.counter is not None:
-            at = node.count.span
             rounds = e.Call(at, e.Identifier(at, "range"), (e.Argument(at, None, node.count),))
             counter = self.expressions.known(node.counter.text, rounds, here, each=True)
             sure = isinstance(counter, Known) and node.until is None
@@ -324,6 +327,8 @@ class _Constants:
         over, decided = False, None
         for condition, body in node.branches:  # the last one is looked at again for `else`
             decided = self._decided(condition, here)
+            if (over or decided is False) and node.span.use is not None:
+                continue  # of a definition, whose other uses may have another condition
             if over or decided is False:
                 why = "the condition before it is always true" if over else "its condition is always false"
                 self._error("GOT0331", "this branch never runs", condition, why, "delete the branch")
@@ -332,7 +337,7 @@ class _Constants:
             here = self.expressions.under(condition, here, False)
             over = over or decided is True
         if node.otherwise is not None:
-            if decided is True:
+            if decided is True and node.span.use is None:
                 at = "this is always true"
                 self._error(
                     "GOT0331", "`else` never runs", condition, at, "delete `else`, or mend the condition"

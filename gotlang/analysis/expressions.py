@@ -277,6 +277,9 @@ class ExpressionConstants:
         return self._together([(node.left, env, left), (node.right, env, right)])
 
     def _conditional(self, node: e.Conditional, env: Env) -> Needs | None:
+        if self.look(node.condition, env) == NOTHING:  # it decides, and the other side is never computed
+            for _, value in self._settled(node.condition, env, NOTHING):
+                return self.look(node.then if value else node.otherwise, env)
         then, otherwise = self.under(node.condition, env, True), self.under(node.condition, env, False)
         return self._together(
             [

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.operations import OPERATIONS
-from gotlang.operations.names import free_names, looks_at_pool
+from gotlang.operations.names import POOL_NAMES, free_names, looks_at_pool
 from gotlang.operations.search import strategy_words
 from gotlang.scope import BETWEEN, plain
 from gotlang.span import Span
@@ -42,15 +42,19 @@ _KINDS: Mapping[str, tuple[type[n.Declaration], ...]] = {
     "corpus": (n.ImportCorpus,),
 }
 """What may be given for a part, by the word for it."""
+_TAKEN = POOL_NAMES | {"pi"}
+"""Names that nothing has which a program declares."""
 _Values = Mapping[str, e.Expression]
 
 
 class Ascription(NamedTuple):
-    """A type that an expression must have, what it is the type of, and where that is declared."""
+    """A type that an expression must have, what it is the type of, and where that is declared; whether the
+    expression then counts as of this type, also where it is of a narrower one."""
 
     type: n.TypeNode
     what: str
     place: Span
+    widens: bool = False
 
 
 class Inlined(NamedTuple):
@@ -133,6 +137,9 @@ class _Inliner:
         self.declared = {str(d.name.text) for d in declared if not isinstance(d, others)}
         self.words |= self.declared
         self.words |= {p.name.text for d in declared for p in getattr(d, "parameters", ())}
+        self.aliases = {d.name.text: d.type for d in declared if isinstance(d, n.TypeAlias)}
+        cases = {part.name.text for d in declared for part in walk(d) if isinstance(part, n.CaseTypeNode)}
+        self.locals = self.words - self.declared - cases
         self.strategies = frozenset[tuple[str, int]]().union(*map(strategy_words, declared))
         first: dict[str, e.Identifier] = {}
         defined = {*self.operations, *self.functions}
@@ -173,17 +180,25 @@ class _Inliner:
         if isinstance(d, n.Operation) and d.name.text in OPERATIONS:
             message = f"operation `{d.name.text}` is built in"
             self.report.error("GOT0746", message, d.name.span, help="choose another name")
-        if isinstance(d, n.Function) and d.name.text in self.builtin:
-            message = f"`{d.name.text}` has a meaning in the language"
-            self.report.error("GOT0102", message, d.name.span, help="choose another name")
+        if isinstance(d, n.Function):
+            if d.name.text in self.builtin:
+                message = f"`{d.name.text}` has a meaning in the language"
+                self.report.error("GOT0102", message, d.name.span, help="choose another name")
+            for part in walk(d):
+                if isinstance(part, e.Reference) and part.name in POOL_NAMES:
+                    message = f"`{part.name}` is not known in a function, which sees its inputs alone"
+                    self.report.error("GOT0105", message, part.span, help="make it an input")
         groups = (d.settings, d.operands) if isinstance(d, n.Operation) else (d.parameters,)
+        seen = set[str]()
         for group in groups:
-            seen = set[str]()
             for before, p in zip((None, *group), group, strict=False):
                 if p.name.text in seen:
                     message = f"duplicate parameter `{p.name.text}`"
                     self.report.error("GOT0101", message, p.name.span)
                 seen.add(p.name.text)
+                if p.name.text in _TAKEN and not isinstance(d, n.Scheme):  # its names are looked at later
+                    message = f"`{p.name.text}` has a meaning in the language"
+                    self.report.error("GOT0102", message, p.name.span, help="choose another name")
                 if before is not None and before.default is not None and p.default is None:
                     help = "put those with a default last"
                     self.report.error("GOT0746", f"`{p.name.text}` has no default", p.span, help=help)
@@ -279,14 +294,16 @@ class _Inliner:
         for p in d.settings:
             value = settings[p.name.text]
             self._ascribe(value, p, f"`{p.name.text}` of `{name}`")
-            if looks_at_pool(value):
+            if (typed := self._open(p.type)) or looks_at_pool(value):
                 new = p.name.text
                 new = self._fresh({new}, avoid | locals_ | set(other.values())).get(new, new)
-                before.append(n.Bind(value.span, e.Identifier(value.span, new), None, value))
+                type_ = p.type if typed else None
+                before.append(n.Bind(value.span, e.Identifier(value.span, new), type_, value))
                 settings = {**settings, p.name.text: e.Reference(value.span, new)}
         for p in d.operands:
             if p.part is None:
                 self._ascribe(given[p.name.text], p, f"`{p.name.text}` of `{name}`")
+        other |= self._hidden(d)
         body = self._put(d.body, {**settings, **given}, other, step.span)
         whole = n.Suite(body.span, (*before, *body.statements))
         return self._suites(whole, avoid | set(_bound(whole)), (*inside, name))
@@ -317,6 +334,30 @@ class _Inliner:
             if new != name:
                 found[name] = new
                 self.shown[new] = self.shown.get(name, name)
+        return found
+
+    def _open(self, type_: n.TypeNode, inside: frozenset[str] = frozenset()) -> bool:
+        """Whether a definition may ask which of several types a value of this one is of, as of `T?`."""
+        match type_:
+            case n.OptionalTypeNode() | n.AlternativesNode():
+                return True
+            case n.NamedType(name=e.Identifier(text=name), arguments=arguments):
+                alias = self.aliases.get(name) if name not in inside else None
+                within = (alias,) if alias is not None else arguments
+                return any(self._open(part, inside | {name}) for part in within)
+            case n.RecordTypeNode(fields=fields):
+                return any(self._open(field.type, inside) for field in fields)
+        return False
+
+    def _hidden(self, node: e.Node) -> dict[str, str]:
+        """Names that a definition or a default uses and does not see, as other schemes bind them: instead of
+        each a name that none binds."""
+        own = set(_bound(node))
+        if isinstance(node, n.Operation | n.Function):
+            own.update(name.text for name in _inputs(node))
+        used = {part.name for part in walk(node) if isinstance(part, e.Reference)}
+        found = {name: f"{name} elsewhere" for name in used & self.locals - own}
+        self.shown |= {new: name for name, new in found.items()}
         return found
 
     # ---------------------------------------------------------------- functions and open schemes
@@ -353,6 +394,7 @@ class _Inliner:
         if len(inside) >= MOST_INSIDE:
             return self._too_deep(call)
         variables = {variable.text for variable in d.variables}
+        types = {p.name.text: p.type for p in d.parameters}
         for p in d.parameters:
             if not variables.intersection(_words(p.type)):
                 self._ascribe(given[p.name.text], p, f"`{p.name.text}` of `{name}`")
@@ -367,26 +409,35 @@ class _Inliner:
         several = [
             p.name.text
             for p in d.parameters
-            if not isinstance(given[p.name.text], e.Constant | e.Reference)
-            and (used.count(p.name.text) > 1 or p.name.text in inner)
+            if self._open(p.type)
+            or (
+                not isinstance(given[p.name.text], e.Constant | e.Reference)
+                and (used.count(p.name.text) > 1 or p.name.text in inner)
+            )
         ]
         avoid = self.words.union(scope, *({*free_names(v), *_bound(v)} for v in given.values()))
         avoid |= {p.name.text for p in d.parameters}
         other = self._fresh({*_bound(d.value), *several}, avoid)
         values = {p: v for p, v in given.items() if p not in several}
-        value = self._put(d.value, values, other, call.span)
+        value = self._put(d.value, values, {**other, **self._hidden(d)}, call.span)
+        result = Ascription(d.result, f"the result of `{name}`", d.result.span)
+        concrete = not variables.intersection(_words(d.result))
+        if concrete and several:
+            self._note(value, result)
         for repeated in several:
             # `[f(x) for x in [argument]][0]` computes the argument once.
             names = (e.Identifier(call.span, other.get(repeated, repeated)),)
             argument = e.ListDisplay(call.span, (given[repeated],))
+            if self._open(types[repeated]):
+                listed = n.NamedType(call.span, e.Identifier(call.span, "list"), (types[repeated],))
+                self._note(argument, Ascription(listed, f"`{repeated}` of `{name}`", call.span, widens=True))
             once = e.Comprehension(call.span, value, names, argument, None)
             value = e.Index(call.span, once, e.Constant(call.span, 0))
         value = self._calls(value, (*inside, name), scope.union(other.values()))
         if self._depth(value) > DEEPEST:
             return self._too_deep(call)
-        if not variables.intersection(_words(d.result)):
-            ascription = Ascription(d.result, f"the result of `{name}`", d.result.span)
-            self._note(value, ascription)
+        if concrete and not several:
+            self._note(value, result)
         return value
 
     def _too_deep(self, call: e.Call) -> e.Expression:
@@ -530,7 +581,7 @@ class _Inliner:
                     message = f"`{use.text}` needs `{p.name.text}`"
                     self.report.error("GOT0202", message, use.span, labels=labels, notes=notes)
                     return None
-                found[p.name.text] = self._put(p.default, {}, {}, use.span)
+                found[p.name.text] = self._put(p.default, {}, self._hidden(p.default), use.span)
         return {name: found[name] for name in names}
 
     def _put(self, node: _Part, values: _Values, other: Mapping[str, str], use: Span) -> _Part:

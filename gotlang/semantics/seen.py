@@ -69,6 +69,8 @@ class AscribingChecker(ExpressionChecker):
                 labels = (Label(each.place, "declared here"),)
                 self.report.error("GOT0201", f"{each.what} is {type_}, not {found}", node.span, labels=labels)
                 found = type_  # nothing more is said of it
-            elif isinstance(found, LiteralType) and (type_ == STR or isinstance(type_, LiteralType)):
+            elif each.widens or (
+                isinstance(found, LiteralType) and (type_ == STR or isinstance(type_, LiteralType))
+            ):
                 found = type_  # a definition may compare it with what it was not given this time
         return found
