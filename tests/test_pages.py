@@ -274,6 +274,28 @@ def test_a_run_that_failed_says_why_where_one_clicks(window: Browser, tmp_path: 
     assert window.errors() == []
 
 
+def test_a_talk_with_tools_shows_its_turns_and_calls(window: Browser, tmp_path: Path, keep: Keep) -> None:
+    assert gotc("init", "shop", "--template", "agent", cwd=tmp_path).returncode == 0
+    run = gotc("run", "agent.got", "--input", "question=What do 2 lamps cost?", cwd=tmp_path / "shop")
+    assert run.returncode == 0, run.stderr
+    assert gotc("graph", "last", "--out", "talk.html", cwd=tmp_path / "shop").returncode == 0
+    window.open(tmp_path / "shop" / "talk.html")
+    groups = window.run("return [...graph.chosen.view.groups.values()].map((group) => group.label)")
+    assert {"turn 1", "call 1", "turn 2", "turn 3"} <= set(groups), groups
+    found = "[...graph.chosen.view.nodes.values()].filter((node) => node.label === 'turn work_out')"
+    assert window.run(f"return {found}[0].detail").startswith("I look it up. find_price(")
+    window.run(f"graph.select({found}[1].key)")
+    panel = text(window, "#panel")
+    assert "I look it up.\nfind_price(" in panel and "response 1" in panel
+    assert "calculate(" in panel.split("RESPONSES")[1]
+    keep(window, "talk_with_tools")
+    # A long time line begins at its left, readable, also on a phone.
+    window.resize(400, 900)
+    window.run("dispatchEvent(new Event('resize')); graph.choose('time line')")
+    assert window.run("return [graph.camera.scale >= 0.8, graph.camera.x < 0]") == [True, True]
+    window.resize(1400, 900)
+
+
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a run of 10,050 operations, in the folder of its history."""
@@ -560,18 +582,17 @@ def test_pages_fit_a_phone(sorted_run: Path, compared: Path, tmp_path: Path, kee
         assert drawn_colors(window) > 5
         lowest = "[...graph.chosen.view.boxes.values()].sort((a, b) => b.y - a.y)[0].key"
         window.run(f"graph.select({lowest})")
-        # What is chosen stands between the tools and the legend, neither of which is cut off.
-        right, top, bottom, legend = window.run(
+        # What is chosen is between the tools and the panel, which takes the place of the legend.
+        legend, top, bottom, panel = window.run(
             """
             const box = graph.chosen.view.boxes.get(graph.chosen.item), { y, scale } = graph.camera;
             const frame = document.getElementById("legend").getBoundingClientRect();
             const stage = document.getElementById("canvas").getBoundingClientRect();
-            return [frame.right, (box.y - y) * scale, (box.y + box.h - y) * scale, frame.top - stage.top];
+            return [frame.height, (box.y - y) * scale, (box.y + box.h - y) * scale, stage.height];
             """
         )
-        assert right <= 500 - 14
-        assert top >= 0
-        assert bottom <= legend
+        assert legend == 0
+        assert 0 <= top < bottom <= panel
         assert window.errors() == []
 
 

@@ -203,9 +203,17 @@ def _name(file: str) -> str:
 
 def short(value: Any) -> str:
     """A value in one short line."""
+    match value:
+        case {"text": str() as said, "calls": list() as calls, **rest} if not rest:  # a turn with tools
+            value = said_with(said, [(str(one["tool"]), str(one["arguments"])) for one in calls])
     text = value if isinstance(value, str) else _JSON.encode(value)
     text = " ".join(text.split())
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def said_with(text: str, calls: Iterable[tuple[str, str]]) -> str:
+    """A response with the tools that it calls: the name of each and its arguments as JSON text."""
+    return "\n".join(filter(None, [text, *(f"{name}({arguments})" for name, arguments in calls)]))
 
 
 @final
@@ -238,19 +246,22 @@ class Groups:
         parent = self._add(block, name or match[1], parent)
         for depth, number in enumerate(numbers):
             block += f"[{number}]"
-            parent = self._add(block, _turn(name, number, first=depth == 0 and len(numbers) > 1), parent)
+            parent = self._add(block, _turn(name or match[1], number, depth, len(numbers)), parent)
         return parent
 
     def _add(self, key: str, text: str, parent: int | None) -> int:
         return self.found.setdefault(key, Group(len(self.found), text, parent)).id
 
 
-def _turn(block: str, number: str, *, first: bool) -> str:
-    """What one run of a block is called; `first` of two numbers."""
+def _turn(block: str, number: str, depth: int, depths: int) -> str:
+    """What one run of a block is called, by one of the numbers in its path; `turn[0][1]` is the second call
+    of the first turn of a talk with tools."""
     word, _, rest = block.partition(" ")
     match word:
         case "reduce":
-            return f"level {number}" if first else f"pair {number}"
+            return f"level {number}" if depth < depths - 1 else f"pair {number}"
+        case "turn" if number.isdigit():
+            return f"{'call' if depth else 'turn'} {int(number) + 1}"
         case "repeat":
             return f"round {int(number) + 1}" if number.isdigit() else number
         case "score":
@@ -288,7 +299,11 @@ def details(
         for one in line.get("asked", []):
             key, samples = one["key"], one["samples"]
             stored = cache.get(key, samples) if cache is not None else {}
-            texts = [stored[sample].completion.text if sample in stored else None for sample in samples]
+            found_of = [stored[sample].completion if sample in stored else None for sample in samples]
+            texts = [
+                said_with(one.text, [(c.name, c.arguments) for c in one.calls]) if one is not None else None
+                for one in found_of
+            ]
             asked.append([numbers.setdefault(key, len(numbers)), samples, one["sources"], texts])
         found = {name: line[name] for name in ("path", "hops", "failed", "thoughts") if name in line}
         operations[line["operation"]] = found | ({"asked": asked} if asked else {})

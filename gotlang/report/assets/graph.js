@@ -1,6 +1,6 @@
 // The graph as data: views, groups that fold, and the layout. Drawing is in draw.js, moving around in move.js,
 // and what a click shows in panel.js.
-const NARROW = 120, WIDE = 250, HEIGHT = 46, GAP_X = 20, GAP_Y = 30, PADDING = 14, HEADER = 24, SWEEPS = 4;
+const NARROW = 120, WIDE = 290, HEIGHT = 46, GAP_X = 20, GAP_Y = 30, PADDING = 14, HEADER = 24, SWEEPS = 4;
 const MOST_OPEN = 160; // operations shown at once before a group is opened
 const canvas = $("canvas"), paper = canvas.getContext("2d");
 const FONT = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";

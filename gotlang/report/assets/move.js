@@ -5,11 +5,12 @@ function fit() {
   const view = chosen.view, room = 28, legend = $("legend").offsetHeight + 12;
   const width = canvas.clientWidth - 2 * room, height = canvas.clientHeight - 2 * room - legend;
   camera.scale = Math.min(1.1, Math.max(0.02, Math.min(width / Math.max(view.width, 1), height / Math.max(view.height, 1))));
-  // A tall graph starts readable at its top; zooming out shows the rest.
-  camera.scale = Math.max(camera.scale, Math.min(0.62, width / Math.max(view.width, 1)));
-  camera.x = (view.width - canvas.clientWidth / camera.scale) / 2;
+  // A tall graph starts readable at its top, a long time line at its left; zooming out shows the rest.
+  const time = view.name === "time line";
+  camera.scale = Math.max(camera.scale, time ? 0.8 : Math.min(0.85, width / Math.max(view.width, 1)));
+  camera.x = time ? -room / camera.scale : (view.width - canvas.clientWidth / camera.scale) / 2;
   camera.y = view.height * camera.scale > height ? -room / camera.scale : (view.height - (canvas.clientHeight - legend) / camera.scale) / 2;
-  if (view.name === "time line") camera.y = 0;
+  if (time) camera.y = 0;
   redraw();
 }
 

@@ -75,27 +75,29 @@ function showGroup(panel, view, group) {
 
 function showOperation(panel, operation) {
   if (!operation) return doc.reading && panel.append(make("p", "The prompt is being read.", "soft"));
+  const places = new Map((operation.asked || []).flatMap(([, samples]) => samples).map((sample, at) => [sample, at + 1]));
   if (operation.failed) panel.append(make("h3", "error"));
-  for (const [sample, reason] of operation.failed || []) panel.append(searched(sample === null ? "the operation" : `response ${sample}`, "", reason));
-  for (const [number, samples, sources, responses] of operation.asked || []) showAsked(panel, number, samples, sources, responses, operation.path);
+  for (const [sample, reason] of operation.failed || []) panel.append(searched(sample === null ? "the operation" : places.has(sample) ? `response ${places.get(sample)}` : `thought ${sample}`, "", reason));
+  for (const asked of operation.asked || []) showAsked(panel, asked, places, operation.path);
   if (operation.thoughts.length) panel.append(make("h3", `thoughts (${operation.thoughts.length})`));
   for (const thought of operation.thoughts) panel.append(thoughtBlock(thought));
 }
 
 // A page of the studio edits prompts here, with `editing(panel, path, request)` of editing.js.
-function showAsked(panel, number, samples, sources, responses, path) {
+// `places` numbers the responses of an operation from 1.
+function showAsked(panel, [number, samples, sources, responses], places, path) {
   const request = doc.requests[number] || {};
   const settings = Object.entries(request.settings || {}).filter(([, value]) => value !== null && value !== false && value.length !== 0).map(([name, value]) => `${name} ${written(value)}`).join(", ");
   panel.append(make("h3", "prompt"));
   if (!request.messages) panel.append(make("p", doc.reading ? "The prompt is being read." : "The prompt is no longer in the cache.", "soft"));
   for (const [role, text, more] of request.messages || []) {
-    panel.append(searched(role, "", text));
+    panel.append(searched(role, "", [text, ...((more || {}).calls || []).map(([, name, given]) => `${name}(${given})`)].filter(Boolean).join("\n")));
     for (const [kind, mime, digest] of (more || {}).media || []) panel.append(attached(kind, mime, digest));
   }
   if (request.model) panel.append(make("p", [request.model, settings].filter(Boolean).join(" · "), "soft"));
   if (request.messages && path && typeof editing === "function") editing(panel, path, request);
   panel.append(make("h3", `responses (${samples.length})`));
-  samples.forEach((sample, index) => panel.append(searched(`response ${sample}`, { model: "from the model", process: "from this run's cache", persistent: "from the cache" }[sources[index]] || sources[index], responses[index] === null ? doc.reading ? "…" : "no longer in the cache" : responses[index])));
+  samples.forEach((sample, index) => panel.append(searched(`response ${places.get(sample)}`, { model: "from the model", process: "from this run's cache", persistent: "from the cache" }[sources[index]] || sources[index], responses[index] === null ? doc.reading ? "…" : "no longer in the cache" : responses[index])));
 }
 
 // A thought's value and parents are with the operation that made it.
@@ -119,7 +121,7 @@ function showThought(panel, made) {
   if (!found) return;
   panel.append(make("h3", "thought"), thoughtBlock(found.thought));
   const operation = doc.operations[made[0]];
-  for (const [number, samples, sources, responses] of operation.asked || []) showAsked(panel, number, samples, sources, responses);
+  for (const asked of operation.asked || []) showAsked(panel, asked, new Map(asked[1].map((sample, at) => [sample, at + 1])));
   if (views.has("execution")) {
     const button = make("button", "show the operation that made it", "link");
     button.onclick = () => { choose("execution"); if (chosen.view.nodes.has("n" + made[0])) select("n" + made[0], { move: true }); };
