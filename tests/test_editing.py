@@ -150,6 +150,12 @@ def test_completion_elsewhere(folder: Path, old: str, new: str, wanted: set[str]
         ),
         ('study s:\n    data "rows.csv", |>', {"train", "test", "seed"}, {"vary"}),
         ("study s:\n    vary |>", {"tries", "temperature", "models", "scheme", "structure"}, {"cost"}),
+        (
+            "study s:\n    minimize |>",
+            {"cost", "latency", "failures", "wrong", "numbers"},
+            {"seconds", "baseline"},
+        ),
+        ("study s:\n    subject to cost <= |>", {"baseline", "calls"}, {"failed"}),
         ("study s:\n    vary sort.|>", {"temperature", "instruction", "examples"}, {"tries"}),
         ("study s:\n    vary scheme in [|>", {"sorts"}, {"tries"}),
         ("study s:\n    vary tries in |>", set(), {"tries", "cost"}),
@@ -188,12 +194,39 @@ def test_completion_by_what_fits(folder: Path, text: str, wanted: set[str], unwa
         ("{{ numbers }}", "{{ numb|>ers }}", ["numbers: list[int]"]),
         ("temperature 0.5", "temp|>erature 0.5", ["setting `temperature`", "at most 2"]),
         ("KeepBestN(1)", "Map() itt + tr|>ue", []),
+        ("minimize cost", "minimize co|>st", ["US dollars of a run"]),
+        ("prompt sort(numbers: list[int])", "prompt sort(numbers: list[in|>t])", ["whole numbers"]),
+        ("prompt sort(numbers: list[int])", "prompt sort(numbers: li|>st[int])", ["values of one type"]),
+        ("KeepBestN(1)", "Ground|>Truth() it == truth", ["Never fails: the truth is then unknown."]),
         ("KeepBestN(1)", "Map() it|>t", ["GOT0103", "gotc explain"]),
     ],
 )
 def test_hover(folder: Path, old: str, new: str, words: list[str]) -> None:
     found = said(folder, PROGRAM.replace(old, new, 1))
     assert [word for word in words if word not in found] == [], found
+
+
+@pytest.mark.parametrize("number", ["0.|>5", "|>0.5", "0.5|>"])
+def test_nothing_is_said_of_a_number(folder: Path, number: str) -> None:
+    assert said(folder, PROGRAM.replace("0.5", number)) == ""
+
+
+def test_a_prompt_is_shown_with_defaults_and_with_rows_of_laws(folder: Path) -> None:
+    text = """\
+param style = "brief" in ["brief", "long"]
+
+prompt tell(query: str, style: str) -> str:
+    "In {{ style }} words: {{ query }}"
+
+scheme s(query: str) -> str:
+    Generate() te|>ll(query, style)
+
+law "it answers" for row in rows("words.csv", {query: str}, query="a query"): s(row.query) != ""
+"""
+    assert "The text of the prompt:" in said(folder, text)
+    (folder / "words.csv").write_text("a query\nwhy\n")
+    assert "With row 0 of `words.csv`:" in said(folder, text)
+    assert "In brief words: why" in said(folder, text)
 
 
 @pytest.mark.parametrize(
@@ -231,6 +264,7 @@ def test_prices_are_those_of_explain(folder: Path) -> None:
     assert whole.text.startswith("10 to 20 calls · 1 to 2 hops · ")
     assert "Score() wrong(it, numbers)" not in found
     assert price_hints(analyzed(str(folder / "a.got"), text.replace("> 2", "> two"), {})) == ()
+    assert [hint.text for hint in price_hints(document) if "$0.0000 " in hint.text] == []
 
 
 def test_what_is_not_known_is_said_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from gotlang.operations import OPERATIONS
 from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, SettingRule
 from gotlang.packages import STANDARD
 from gotlang.scope import BETWEEN, THOUGHT_FUNCTIONS, Variable
+from gotlang.semantics.aims import ABOUT, BASELINE
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.studies import CLAUSES, DATA_OPTIONS, OPTIMIZERS, OPTIONS, SAMPLERS
 from gotlang.semantics.symbols import TYPES, Signature, Symbols
@@ -382,12 +383,17 @@ def _study(document: Document, here: Around, before: str) -> Iterator[Completion
         for name, sampler in SAMPLERS.items():
             yield Completion(name, "function", doc=sampler.doc, rank=0)
     elif word in ("subject", "minimize", "maximize"):
-        for name, type_ in symbols.params.items():
-            yield Completion(name, "param", str(type_), rank=2)
         for name in symbols.metrics:
             yield Completion(name, "metric", rank=0)
-        for name in ("cost", "calls", "seconds", "score", "right", "failed"):
-            yield Completion(name, "metric")
+        for name, about in ABOUT.items():
+            if name != BASELINE or word == "subject":
+                yield Completion(name, "metric", doc=about, rank=0)
+        for name, signature in symbols.scores.items():
+            yield Completion(name, "score", written(signature))
+        yield from _words(("result", "score", "truth"), "variable")
+        for signature in symbols.schemes.values():
+            for name, type_ in signature.parameters:
+                yield Completion(name, "variable", str(type_))
     elif word == "prompts" and re.search(r"\bwith +$", before):
         for name, optimizer in OPTIMIZERS.items():
             yield Completion(name, "function", f"takes {', '.join(optimizer.takes)}", rank=0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -16,13 +17,28 @@ from gotlang.errors import GotError
 from gotlang.operations import OPERATIONS
 from gotlang.operations.record import PROMPT_SETTINGS
 from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.aims import ABOUT
 from gotlang.semantics.builtins import BUILTINS
+from gotlang.semantics.params import constant_value
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
+from gotlang.syntax.walk import walk
 from gotlang.templates.filters import FILTERS
 from gotlang.types import as_declared
 
+_TYPES = {
+    "int": "whole numbers",
+    "float": "numbers; an `int` is one too",
+    "str": "texts",
+    "bool": "`true` and `false`",
+    "list": "`list[T]`: a list of values of one type",
+    "pair": "`pair[A, B]`: two values, each of its type",
+    "dict": "`dict[str, T]`: values of one type, by names",
+    "image": "an image for a model: the path of a file",
+    "file": "a file for a model: its path",
+    "any": "every value; it can be shown, passed on and compared",
+}
 MOST_SHOWN = 2_000
 """Characters of a rendered prompt that are shown."""
 
@@ -54,7 +70,8 @@ def hover(document: Document, offset: int) -> Hover | None:
     source = document.source
     line_start = source.text.rfind("\n", 0, offset) + 1
     line = source.text[line_start:].split("\n", 1)[0]
-    word = next((w for w in re.finditer(r"\w+", line) if w.start() <= offset - line_start <= w.end()), None)
+    words = re.finditer(r"\b[^\W\d]\w*|\b\d[\w.]*", line)
+    word = next((w for w in words if w.start() <= offset - line_start <= w.end()), None)
     if word is None:
         return None
     span = Span(source.name, line_start + word.start(), line_start + word.end())
@@ -69,6 +86,8 @@ def _code(text: str) -> str:
 def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
     here = around(document.source, span.end)
     symbols, text = document.seen.symbols, document.source.text
+    if word[0].isdigit():
+        return
     if here.inside == "template":
         known = template_names(document, here)
         if word in known and known[word] is not None:
@@ -78,11 +97,15 @@ def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
         return
     if here.inside in ("comment", "string"):
         return
+    if word in _TYPES and not text.startswith("(", span.end):
+        yield f"{_code(word)}\n\n{_TYPES[word]}"
+        return
     if text.startswith("(", span.end) and word in OPERATIONS:
         record = OPERATIONS[word]
         takes = ", ".join(f"`{name}`" for name in record.syntax.settings)
         yield f"{record.usage}: {record.doc}"
-        yield f"Fails where {record.fails}." if record.fails else "Never fails."
+        always = record.fails.removeprefix("never")
+        yield f"Never fails{always}." if always != record.fails or not always else f"Fails where {always}."
         yield f"Settings: {takes}." if takes else "It takes no settings."
         return
     if (
@@ -108,7 +131,9 @@ def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
             yield _code(f".{word}: {type_}")
         return
     yield from _declared(document, word)
-    if word in THOUGHT_FUNCTIONS:
+    if here.head == "study" and word in ABOUT:
+        yield f"`{word}`: {ABOUT[word]}"
+    elif word in THOUGHT_FUNCTIONS:
         yield _code(f"{word}: {THOUGHT_FUNCTIONS[word][0]}")
         yield THOUGHT_FUNCTIONS[word][1]
     elif word in BUILTINS and word not in symbols.prompts:
@@ -183,28 +208,49 @@ def _rendered(document: Document, name: str) -> Iterator[str]:
 
 
 def _row(document: Document, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Values for the inputs of a prompt from the first row of a study's data, and its file; none where the
-    columns do not have all of them."""
+    """Values for the inputs of a prompt from the first row of the data of a study or a law, and its file; an
+    input without a column has the default of the param of its name. None where one has neither."""
     from gotlang.data import load, parse_value
 
-    for study in document.module.declarations:
-        data = study.data if isinstance(study, n.Study) else None
-        path = file_inside(document, str(data.path.value)) if data is not None else None
-        if data is None or path is None or not wanted:
+    defaults: dict[str, Any] = {}
+    for d in document.module.declarations:
+        if isinstance(d, n.Param) and d.name.text in wanted:
+            with suppress(TypeError):
+                defaults[d.name.text] = constant_value(d.default)
+    for file, columns in _data(document) if wanted else ():
+        path = file_inside(document, file)
+        if path is None:
             continue
         try:
             table = load(path)
             row = dict(table.rows[0]) if len(table.rows) else {}
-            row |= {name: row[column] for name, column in data.columns if column in row}
-            if wanted.keys() <= row.keys():
+            row |= {name: row[column] for name, column in columns if column in row}
+            if wanted.keys() <= row.keys() | defaults.keys() and wanted.keys() & row.keys():
                 given = {
                     name: parse_value(value, type_, name) if isinstance(value := row[name], str) else value
                     for name, type_ in wanted.items()
+                    if name in row
                 }
-                return given, str(data.path.value)
+                return {**defaults, **given}, file
         except (GotError, OSError):
             continue
     return {}, ""
+
+
+def _data(document: Document) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
+    """The data files that the studies and laws of a program name, with the columns of inputs."""
+    for d in document.module.declarations:
+        if isinstance(d, n.Study) and d.data is not None:
+            yield str(d.data.path.value), d.data.columns
+    for d in document.module.declarations:
+        for node in walk(d) if isinstance(d, n.Test) else ():
+            match node:
+                case e.Call(
+                    function=e.Identifier(text="rows"),
+                    arguments=(e.Argument(value=e.Constant(value=str() as path)), *rest),
+                ):
+                    named = [(a.name.text, a.value) for a in rest if a.name is not None]
+                    yield path, [(name, str(v.value)) for name, v in named if isinstance(v, e.Constant)]
 
 
 def _wrong(document: Document, offset: int) -> Iterator[str]:

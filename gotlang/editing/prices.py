@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
@@ -13,6 +13,7 @@ from gotlang.editing.documents import Document
 from gotlang.errors import GotError
 from gotlang.estimate.cost import CostRange, StepCost, costs_of_steps
 from gotlang.ir.program import Program, Scheme
+from gotlang.models.prices import dollars
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import walk
 
@@ -91,23 +92,23 @@ def _end_of_code(document: Document, line: int) -> int:
 def _text(cost: StepCost, each: bool, simulated: bool) -> str:
     """`10 calls each · 2 hops · $0.0012`."""
     calls = _counted(cost.calls, "call") + (" each" if each else "")
-    usd = _range(cost.usd, "${:.4f}") if cost.usd is not None else ""
+    usd = _range(cost.usd, lambda usd: dollars(usd) if usd else "$0") if cost.usd is not None else ""
     price = f"{usd}{' simulated' if simulated else ''}" if usd else "price unknown"
     return f"{calls} · {_counted(cost.hops, 'hop')} · {price}"
 
 
 def _counted(found: CostRange, noun: str) -> str:
-    shown = _range(found, "{:,.0f}")
+    shown = _range(found, "{:,.0f}".format)
     return f"{shown} {noun}{'' if found.high == found.low == 1 else 's'}" if shown else f"{noun}s unknown"
 
 
-def _range(found: CostRange, form: str) -> str:
+def _range(found: CostRange, shown: Callable[[float], str]) -> str:
     """A range in words; empty where nothing is known."""
     if found.high is None:
-        return f"at least {form.format(found.low)}" if found.low else ""
+        return f"at least {shown(found.low)}" if found.low else ""
     if found.low == found.high:
-        return form.format(found.low)
-    return f"{form.format(found.low)} to {form.format(found.high)}"
+        return shown(found.low)
+    return f"{shown(found.low)} to {shown(found.high)}"
 
 
 def _detail(cost: StepCost) -> str:

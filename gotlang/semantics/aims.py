@@ -22,11 +22,18 @@ from gotlang.syntax.walk import walk
 from gotlang.types import FLOAT, INT, Type
 
 MEASURES: dict[str, Type] = {"cost": FLOAT, "latency": FLOAT, "calls": INT, "right": FLOAT, "failures": FLOAT}
-"""The metrics of a run that objectives and constraints may use: cost in US dollars and latency in seconds on
-the critical path, both as without cache; calls; 1 if the scheme's GroundTruth was right, else 0; 1 if the run
-failed, else 0."""
+"""The metrics of a run that objectives and constraints may use."""
 BASELINE = "baseline"
 """In a constraint: the same quantity of the untuned program on the same rows."""
+ABOUT = {
+    "cost": "US dollars of a run, as without cache",
+    "latency": "seconds on the critical path, as without cache",
+    "calls": "model calls of a run",
+    "right": "1 if the scheme's `GroundTruth` was right, else 0",
+    "failures": "1 if the run failed, else 0",
+    BASELINE: "the same quantity of the untuned program on the same rows",
+}
+"""What these are, in words."""
 
 Interval = tuple[float, float]
 _ANY: Interval = (-math.inf, math.inf)
