@@ -31,6 +31,33 @@ def test_mistakes_come_in_the_order_of_the_text_and_not_without_end() -> None:
     assert list(problems) == sorted(problems, key=lambda problem: problem.span.start)
 
 
+def test_after_the_last_mistake_that_is_told_the_declarations_without_one_are_read() -> None:
+    text = "param a\n" * MAX_PROBLEMS * 2 + "scheme broken() -> int:\n    f(x +)\n" + "param b = 3\n"
+    module, problems = parse(Source.of("a.got", text))
+    assert len(problems) == MAX_PROBLEMS
+    assert [type(d) for d in module.declarations] == [n.Param]
+    assert "broken" in module.unsure
+
+
+@pytest.mark.parametrize("wrong", ["\x07", "\x00", "\u2028", "\udce9", "\ud83c", "\ufeff", "\x01\x02\x03"])
+@pytest.mark.parametrize(
+    "line", ["param {}a = 1", "# {}", 'param a = "{}"', "    {}Vote()", "{}param a = 1", "{}"]
+)
+def test_a_character_that_no_program_may_have_leaves_the_rest(wrong: str, line: str) -> None:
+    before = 'prompt p(x: str) -> str:\n    "{{ x }}"\n\nscheme s(x: str) -> str:\n    Generate() p(x)\n'
+    text = f"{before}{line.format(wrong)}\nparam b = 2\nparam c d\n"
+    module, problems = parse(Source.of("a.got", text))
+    assert [problem.code for problem in problems] == ["GOT0002", "GOT0001"]
+    assert text[problems[0].span.start] == wrong[0]
+    names = [d.name.text for d in module.declarations if isinstance(d, n.Prompt | n.Scheme | n.Param)]
+    assert {"p", "s", "b"} <= {*names}
+
+
+def test_a_file_that_is_no_program_is_told_once() -> None:
+    assert _codes("\x00\x7f a\n" * MAX_PROBLEMS) == ["GOT0002"]
+    assert _codes("param a = 1 # \udce9\n" * MAX_PROBLEMS) == ["GOT0002"]
+
+
 def test_lines_are_taken_out_only_so_often() -> None:
     broken = "scheme s() -> int:\n" + "    f(x +)\n" * 40 + "    g()\n"
     assert 20 <= len(_codes(broken)) <= MAX_PROBLEMS

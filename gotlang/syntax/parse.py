@@ -41,7 +41,7 @@ from gotlang.syntax.typos import DECLARATIONS, STATEMENTS
 from gotlang.syntax.walk import children
 
 MAX_TOKENS = 1_000_000  # words and signs of a program; a string or a comment counts as one
-MAX_PROBLEMS = 50  # mistakes, after which the rest of a program is not read
+MAX_PROBLEMS = 50  # mistakes that are told; after these a declaration with one is left out
 MAX_EXPLAINED = 400_000  # characters of a declaration for which Lark says what could stand at a mistake
 MAX_KNOWN = 10_000  # characters of a declaration that is not read again while it is as it was
 MAX_REREAD = 400_000  # characters of declarations that are read again to find the mistakes after a first one
@@ -59,9 +59,11 @@ def parse(source: Source, known: Sequence[Diagnostic] = ()) -> tuple[Module, tup
     many mistakes as it can.
     """
     whole = Span(source.name, 0, len(source.text))
-    if problem := _unreadable(source):
+    if problem := _too_much(source):
         return Module(whole, ()), (problem,)
-    text = _without_mark(source.text)
+    wrong, text = _invalid(source), _readable(source.text)
+    if len(wrong) >= MAX_PROBLEMS:
+        return Module(whole, ()), (next(iter(wrong.values())),)  # no program
     chunks, comments = scan(Fragment(source.name, text))
     reader = _Reader()
     declarations: list[Declaration] = []
@@ -70,10 +72,13 @@ def parse(source: Source, known: Sequence[Diagnostic] = ()) -> tuple[Module, tup
         own = [problem for problem in known if chunk.start <= problem.span.start < chunk.end]
         declarations.extend(reader.read(fragment, chunk.problems, own))
         if len(reader.problems) >= MAX_PROBLEMS:
-            break
+            reader.no_more_repairs()
     unsure, problems = frozenset(reader.unsure), _without_orphans(text, reader.problems)
+    if wrong:
+        problems = [p for p in problems if source.position(p.span.start)[0] not in wrong]
+        problems += wrong.values()
     found = Module(whole, tuple(declarations), tuple(comments), unsure, tuple(reader.lost))
-    return found, in_order(problems)
+    return found, in_order(problems)[:MAX_PROBLEMS]
 
 
 _ORPHAN = lazy_pattern(r"( +)(?:else|elif)\b")
@@ -113,9 +118,11 @@ def parse_vary(source: Source) -> Vary | Diagnostic:
 
 
 def _alone(source: Source, rule: str) -> Any:
-    if problem := _unreadable(source):
+    if problem := _too_much(source):
         return problem
-    text = _without_mark(source.text)
+    if wrong := _invalid(source):
+        return next(iter(wrong.values()))
+    text = _readable(source.text)
     code = text.strip(" \t\n")
     fragment = Fragment(source.name, code, text.index(code))
     for chunk in scan(fragment)[0]:
@@ -125,24 +132,35 @@ def _alone(source: Source, rule: str) -> Any:
     return problems[0] if problems else found
 
 
-def _without_mark(text: str) -> str:
-    """A byte order mark at the start of a file is no part of the program; offsets stay."""
-    return "\n" + text[1:] if text.startswith("\ufeff") else text
+def _readable(text: str) -> str:
+    """A text without a byte order mark at its start, which is no part of the program, and with spaces for the
+    characters that no program may have; offsets stay."""
+    text = "\n" + text[1:] if text.startswith("\ufeff") else text
+    return _FORBIDDEN.sub(" ", text)
 
 
-def _unreadable(source: Source) -> Diagnostic | None:
+def _invalid(source: Source) -> dict[int, Diagnostic]:
+    """By line, the first character in it that no program may have."""
+    found: dict[int, Diagnostic] = {}
+    for match in _FORBIDDEN.finditer(source.text):
+        line = source.position(match.start())[0]
+        if line in found:
+            continue
+        number = ord(match[0])
+        if 0xDC80 <= number <= 0xDCFF:  # how Python decodes what is not UTF-8, byte by byte
+            message, help = f"invalid UTF-8 byte {number - 0xDC00:#x}", "save the file as UTF-8"
+        else:
+            message = f"invalid character U+{number:04X}"
+            help = f"delete it; in a string, write `\\u{number:04x}`"
+        found[line] = Diagnostic("GOT0002", message, Span(source.name, *match.span()), help=help)
+    return found
+
+
+def _too_much(source: Source) -> Diagnostic | None:
     """Why a text is not parsed at all."""
     text = source.text
     if len(text) > MAX_LENGTH:
         return _too_long(source, MAX_LENGTH, f"{MAX_LENGTH:,} characters")
-    if found := _FORBIDDEN.search(text):
-        code, number = "GOT0002", ord(found[0])
-        span = Span(source.name, *found.span())
-        if 0xDC80 <= number <= 0xDCFF:  # how Python decodes what is not UTF-8, byte by byte
-            message = f"invalid UTF-8 byte {number - 0xDC00:#x}"
-            return Diagnostic(code, message, span, help="save the file as UTF-8")
-        help = f"delete it; in a string, write `\\u{number:04x}`"
-        return Diagnostic(code, f"invalid character U+{number:04X}", span, help=help)
     if len(text) > MAX_TOKENS and (last := next(islice(_WORDS.finditer(text), MAX_TOKENS, None), None)):
         return _too_long(source, last.start(), f"{MAX_TOKENS:,} words and signs")
     return None
@@ -184,6 +202,10 @@ class _Reader:
         self.problems: list[Diagnostic] = []
         self.unsure: set[str] = set()
         self.lost: list[Span] = []
+
+    def no_more_repairs(self) -> None:
+        """Leave out each further declaration with a mistake."""
+        self._left = -1
 
     def read(
         self, fragment: Fragment, known: Sequence[Diagnostic], further: Sequence[Diagnostic] = ()
