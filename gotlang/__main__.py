@@ -20,6 +20,7 @@ def start() -> NoReturn:
     interrupts = signal.getsignal(signal.SIGINT)
     if interrupts is signal.default_int_handler:  # Ctrl-C in an import ends the process, without a traceback
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _import_msgspec()
     from gotlang.cli.main import main
 
     signal.signal(signal.SIGINT, interrupts)
@@ -28,6 +29,18 @@ def start() -> NoReturn:
     except SystemExit as end:
         codes.append(end.code if isinstance(end.code, int) else 1)
         raise
+
+
+def _import_msgspec() -> None:
+    """Import msgspec without typing_extensions, which it prefers to `typing` where both are there. Nothing
+    here needs more than `typing` has, and typing_extensions imports `inspect`: together they take longer than
+    Python's own start."""
+    if "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # an import of it fails
+    import msgspec  # noqa: F401
+
+    del sys.modules["typing_extensions"]
 
 
 def _leave(codes: list[int]) -> None:

@@ -16,7 +16,7 @@ from msgspec import structs
 from support.gotc import ROOT
 
 import gotlang
-from gotlang.cli.main import gotc as group
+from gotlang.cli.group import gotc as group
 
 SCRIPT = runpy.run_path(str(ROOT / "docs" / "site" / "api.py"))
 

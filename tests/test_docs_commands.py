@@ -18,7 +18,7 @@ import pytest
 from support.gotc import ROOT, environment, gotc
 from support.openai_server import OpenAIServer
 
-from gotlang.cli.main import gotc as group
+from gotlang.cli.group import gotc as group
 
 README = (ROOT / "README.md").read_text("utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]

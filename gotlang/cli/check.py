@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +10,23 @@ import click
 
 from gotlang.checks import Checked
 from gotlang.cli import options as opt
-from gotlang.cli.inputs import checked, source
+from gotlang.cli.checking import Found, all_ok, exit_code, found_in, source, tell
 from gotlang.cli.output import (
-    Style,
     annotation,
     complain,
     count,
     document,
     known,
-    message,
     plain_document,
     say,
 )
 from gotlang.cli.watch import watchable
 from gotlang.diagnostics import as_json as diagnostic_json
-from gotlang.diagnostics import render, with_fixes
+from gotlang.diagnostics import with_fixes
 from gotlang.errors import GotError, UsageError, reporting
 from gotlang.files import formatted
 from gotlang.version import __version__
 from gotlang.writing import in_the_form_of, replace_file
-
-Found = Mapping[str, Checked | UsageError]
-"""The result of checking each file, or the error that it could not be read."""
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ANNOTATED = {
@@ -65,7 +59,7 @@ def check_command(files: tuple[str, ...], format: str, fix: bool) -> int:
         raise UsageError("duplicate `-`: standard input can be read only once")
     for name in dict.fromkeys(files) if fix else ():
         _fix(name)
-    found = {name: _checked(name) for name in files}
+    found = {name: found_in(name) for name in files}
     match format:
         case "json":
             document(_json(found))
@@ -75,15 +69,8 @@ def check_command(files: tuple[str, ...], format: str, fix: bool) -> int:
         case "sarif":
             plain_document(_sarif(found))
         case _:
-            _text(found)
-    return 0 if _ok(found) else 2
-
-
-def _checked(name: str) -> Checked | UsageError:
-    try:
-        return checked(name)
-    except UsageError as error:
-        return error
+            tell(found)
+    return exit_code(found)
 
 
 _MOST_ROUNDS = 10
@@ -96,7 +83,7 @@ def _fix(name: str) -> None:
         raise UsageError(f"`{name}` cannot be changed by --fix", help="name a file that ends in .got")
     made = 0
     for _ in range(_MOST_ROUNDS):
-        result = _checked(name)
+        result = found_in(name)
         fixes = [d.fix for d in getattr(result, "diagnostics", ()) if d.fix and d.fix.span.source == name]
         if not fixes:
             break
@@ -108,10 +95,6 @@ def _fix(name: str) -> None:
         complain(f"{name}: fixed {count(made, 'problem')}")
 
 
-def _ok(found: Found) -> bool:
-    return all(not isinstance(result, UsageError) and result.ok for result in found.values())
-
-
 def _entries(result: Checked | UsageError) -> list[dict[str, Any]]:
     """The diagnostics of a file as plain data."""
     if isinstance(result, UsageError):
@@ -119,26 +102,10 @@ def _entries(result: Checked | UsageError) -> list[dict[str, Any]]:
     return [diagnostic_json(diagnostic, result.sources) for diagnostic in result.diagnostics]
 
 
-def _text(found: Found) -> None:
-    """Errors with their lines on stdout, their number on stderr."""
-    severities = []
-    for result in found.values():
-        if isinstance(result, UsageError):
-            message(result.message, result.help)
-            severities.append("error")
-            continue
-        for diagnostic in result.diagnostics:
-            say(render(diagnostic, result.sources, color=Style.of(sys.stdout).color) + "\n")
-            severities.append(diagnostic.severity)
-    warnings = severities.count("warning")
-    also = f", {count(warnings, 'warning')}" if warnings else ""
-    complain(f"{count(len(found), 'file')}: {count(severities.count('error'), 'error')}{also}")
-
-
 def _json(found: Found) -> dict[str, Any]:
     """`ok`, every diagnostic with its place, and the files that could not be read."""
     return {
-        "ok": _ok(found),
+        "ok": all_ok(found),
         "files": list(found),
         "diagnostics": [entry for result in found.values() for entry in _entries(result)],
         "unreadable": [

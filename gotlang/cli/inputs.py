@@ -13,49 +13,19 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gotlang import keys
-from gotlang.checks import Checked, check, compiled
+from gotlang.cli.checking import compilation
 from gotlang.cli.options import pairs, run_options
 from gotlang.cli.output import complain, count
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
-from gotlang.files import MAX_BYTES, STORED, decoded, read_source, stored_file
-from gotlang.span import Source
 
 if TYPE_CHECKING:
-    from gotlang.api import Compilation, Matching, Options, Program, Scheme
-    from gotlang.program import CheckedProgram, Recalled
+    from gotlang.api import Matching, Options, Program, Scheme
+    from gotlang.program import CheckedProgram
     from gotlang.types import Type
 
-STDIN = "<stdin>"
 TRUTH = "truth"
 """The name of the known answer, next to the scheme's inputs."""
-
-
-def source(path: str) -> Source:
-    """The text of a program; `-` is standard input. Raises UsageError if it cannot be read."""
-    if path != "-":
-        return read_source(path)
-    return Source.of(STDIN, decoded(sys.stdin.buffer.read(MAX_BYTES + 1)))
-
-
-def compilation(path: str) -> Compilation | Recalled:
-    """Compile a program, or read its IR. One from standard input may import from the current folder."""
-    if path.endswith(STORED):
-        return stored_file(path)
-    return compiled(source(path), _folder(path))
-
-
-def checked(path: str) -> Checked:
-    """What a check of a program finds, which may be known from an earlier one. Of stored IR that is what
-    cannot be read of it, as a UsageError."""
-    if path.endswith(STORED):
-        found = stored_file(path)
-        return Checked(found.ok, found.diagnostics, found.sources)
-    return check(source(path), _folder(path))
-
-
-def _folder(path: str) -> Path:
-    return (Path() if path == "-" else Path(path).parent).resolve()
 
 
 def program(path: str, tuned: str | None = None) -> Program:

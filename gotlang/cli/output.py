@@ -9,15 +9,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partialmethod
-from typing import Any, Final, TextIO, final
+from typing import TYPE_CHECKING, Any, Final, TextIO, final
 
-import click
 from msgspec import Struct
 
 from gotlang.errors import CompileError, GotError, RunError, reporting
 from gotlang.patterns import lazy_pattern
 from gotlang.version import __version__
 from gotlang.writing import Draft, replace_file
+
+if TYPE_CHECKING:
+    import click
 
 FORMAT_VERSION: Final = 2
 """The version of every document that `--json` prints, as in `gotlang.result` (a test compares)."""

@@ -14,7 +14,7 @@ import click
 
 from gotlang.checks import files_of
 from gotlang.cli import options as opt
-from gotlang.cli.inputs import source
+from gotlang.cli.checking import source
 from gotlang.cli.output import complain, count
 from gotlang.errors import GotError, UsageError
 

@@ -16,8 +16,9 @@ from support.gotc import ROOT, SORT128, environment, vote
 from support.timing import pace
 
 from gotlang.cli.config import SHARED
-from gotlang.cli.main import COMMANDS, exit_code
-from gotlang.cli.main import gotc as group
+from gotlang.cli.group import COMMANDS
+from gotlang.cli.group import gotc as group
+from gotlang.cli.main import exit_code
 from gotlang.cli.options import DEFAULT_CONCURRENCY, SCHEDULES
 from gotlang.semantics import varying
 from gotlang.version import __version__
@@ -171,9 +172,9 @@ def test_a_wrong_file_is_an_error(gotc: Gotc, folder: Path, text: str, word: str
 def test_a_mistake_of_ours_is_a_short_report(
     gotc: Gotc, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import gotlang.cli.inputs
+    import gotlang.cli.checking
 
-    monkeypatch.setattr(gotlang.cli.inputs, "source", lambda path: 1 / 0)
+    monkeypatch.setattr(gotlang.cli.checking, "source", lambda path: 1 / 0)
     done = gotc("check", "vote.got")
     assert done.code == 70
     assert __version__ in done.err
@@ -184,12 +185,12 @@ def test_a_mistake_of_ours_is_a_short_report(
 
 
 def test_ctrl_c_anywhere_is_130(gotc: Gotc, monkeypatch: pytest.MonkeyPatch) -> None:
-    import gotlang.cli.inputs
+    import gotlang.cli.checking
 
     def pressed(path: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gotlang.cli.inputs, "source", pressed)
+    monkeypatch.setattr(gotlang.cli.checking, "source", pressed)
     done = gotc("check", "vote.got")
     assert (done.code, "Traceback" in done.err) == (130, False)
 
@@ -257,7 +258,7 @@ import os, signal, sys
 
 class Interrupt:
     def find_spec(self, name, *rest):
-        if name == "click":
+        if name == "msgspec":
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
