@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,7 +57,7 @@ def test_equally_good_documents_keep_the_order_of_the_file(tmp_path: Path) -> No
 def test_an_index_that_was_kept_finds_the_same_and_is_made_anew_when_the_file_changes(
     pages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus, "SAVED_FROM", 1)
+    monkeypatch.setattr(corpus, "LARGE", 1)
     first = open_corpus(pages)("Sorn river", 4)
     assert (pages.parent / "pages.jsonl.bm25" / "made_from.json").exists()
     with monkeypatch.context() as only_kept:
@@ -64,6 +66,36 @@ def test_an_index_that_was_kept_finds_the_same_and_is_made_anew_when_the_file_ch
     pages.write_text(json.dumps({"text": "only the river"}) + "\n")
     os.utime(pages, ns=(1, 1))
     assert open_corpus(pages)("river", 4) == ["only the river"]
+
+
+def test_without_bm25s_only_a_large_corpus_is_refused(
+    pages: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    assert open_corpus(pages)("Tarn", 2) == ["Brimm: Brimm lies on the river Tarn."]
+    assert open_corpus(notes)("small", 1) == ["rivers/small/Tarn: # Tarn\n\nThe Tarn is a river."]
+    monkeypatch.setattr(corpus, "LARGE", 50)
+    for path in (pages, notes):
+        with pytest.raises(UsageError, match=f"searching {path.name}, which has 8 MB or more") as one:
+            open_corpus(path)
+        assert one.value.help == "pip install 'gotlang[retrieval]'"
+
+
+def test_a_large_corpus_is_ranked_as_a_small_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """bm25s is an implementation of the formula by others; it counts in 32 bits."""
+    rng = random.Random(5)
+    words = ["river", "town", "bridge", "singer", "band", "born", "the", "lantern", "blue", "mill"]
+    texts = [f"{n} " + " ".join(rng.choices(words, k=rng.randint(3, 12))) for n in range(40)]
+    path, folder = tmp_path / "pages.jsonl", tmp_path / "pages"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    folder.mkdir()
+    for n, text in enumerate(texts):
+        (folder / f"{n:02}.md").write_text(text)
+    queries = ("Which band?", "river, town and the river", "blue lantern singer", "nothing", "the")
+    small = [open_corpus(where)(query, 5) for where in (path, folder) for query in queries]
+    monkeypatch.setattr(corpus, "LARGE", 1)
+    assert [open_corpus(where)(query, 5) for where in (path, folder) for query in queries] == small
+    assert small[0] and not small[3]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ The rows are made up; what is held fast is how they are written.
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -188,12 +187,11 @@ scheme main(queries: list[str], texts: list[str]) -> list[str]:
 
 
 def test_the_ranking_is_that_of_a_corpus(tmp_path: Path) -> None:
-    rng = random.Random(5)
-    words = ["river", "town", "bridge", "singer", "band", "born", "the", "lantern", "blue", "mill"]
-    texts = [" ".join(rng.choices(words, k=rng.randint(3, 12))) for _ in range(40)]
+    texts = ["the river Sorn", "a town on the river", "a bridge", "the river, the river"]
     path = tmp_path / "pages.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     search = open_corpus(path)
-    for query in ("Which band?", "river, town and the river", "blue lantern singer", "nothing", "the"):
+    for query in ("Which river?", "river, town and the river", "nothing", "the"):
         assert BUILTINS["bm25"].call(texts, query, 5) == search(query, 5)
+    assert search("river", 5)[0] == "the river, the river"
     assert BUILTINS["bm25"].call([], "river", 3) == BUILTINS["bm25"].call(["the"], "river", 3) == []

@@ -139,6 +139,15 @@ def test_the_base_runs_a_program(base: Path, tmp_path: Path) -> None:
     assert done.returncode == 0 and "41" in done.stdout, done.stderr
 
 
+def test_the_base_tests_programs_with_corpora_tools_and_images(base: Path, tmp_path: Path) -> None:
+    """Of the other programs, tests/test_programs.py runs the tests: they use what these use."""
+    assert not (base / "bm25s").exists() and not (base / "numpy").exists()
+    names = ("agent", "react", "buffer_of_thoughts", "folder_agent", "invoices", "refunds")
+    programs = [ROOT / "programs" / f"{name}.got" for name in names]
+    done = gotc_of(base, "test", *programs, "--no-cache", "--allow-python", cwd=tmp_path)
+    assert done.returncode == 0 and "does not hold" not in done.stdout, done.stdout + done.stderr
+
+
 def test_the_base_has_the_page_of_the_codes(base: Path, tmp_path: Path) -> None:
     (tmp_path / "wrong.got").write_text("scheme s() -> int:\n    x = tires\n    Pool() x\n")
     for words in (

@@ -18,7 +18,6 @@ from gotlang.cli.output import say
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError, reporting
 from gotlang.files import STORED
-from gotlang.packages import pip_install
 from gotlang.writing import in_the_form_of, real_path, replace_file
 
 
@@ -30,8 +29,6 @@ class StarterTemplate:
     shows: str
     data: str
     example: tuple[str, ...]
-    extra: str | None = None
-    """What it needs beside `gotlang`."""
 
 
 TEMPLATES = {
@@ -49,7 +46,6 @@ TEMPLATES = {
         "questions about a folder of pages: retrieved, then answered",
         "questions.csv",
         ("question=Who is the head of the museum of Milltown?",),
-        "retrieval",
     ),
     "sort": StarterTemplate(
         "a graph of thoughts with a local score: sort, merge, repair",
@@ -73,7 +69,7 @@ TOLD = "\n".join(f"  {name:<8}  {template.shows}" for name, template in TEMPLATE
 README = """\
 # {name}
 
-{shows}. {needs}The program is `{program}`; `simulator.py` responds to its prompts in place of a model, so
+{shows}. The program is `{program}`; `simulator.py` responds to its prompts in place of a model, so
 that everything here runs offline and for nothing. What it prints is simulated, and says so.
 
 ```sh
@@ -188,7 +184,6 @@ def _readme(folder: Path, template: str, chosen: StarterTemplate) -> str:
     return README.format(
         name=real_path(folder).name,
         shows=chosen.shows[0].upper() + chosen.shows[1:],
-        needs=f"It needs `{pip_install(chosen.extra)}`. " if chosen.extra else "",
         program=f"{template}.got",
         data=chosen.data,
         example=_inputs(chosen),

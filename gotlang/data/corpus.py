@@ -3,9 +3,8 @@
 In a file each line is an object with a `text` (or a list of texts, which are joined) and maybe a `title`. In
 a folder each `.txt` and `.md` file, at any depth, is a document, whose title is its path in the folder
 without the ending; hidden files and folders, empty files and files of other kinds are left out. Text is
-UTF-8. The ranking is that of bm25s (Lucene's formula, k1 1.5, b 0.75), which needs the extra
-`retrieval`. The index of a large file is saved next to it, as `NAME.bm25`, and rebuilt when the file
-changes.
+UTF-8. A corpus of 8 MB or more is ranked by bm25s, with the same formula, which needs the extra
+`retrieval`; the index of such a file is saved next to it, as `NAME.bm25`, and rebuilt when the file changes.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from typing import Any, Final, final
 
 from gotlang.errors import UsageError, reporting
 from gotlang.packages import pip_install
-from gotlang.semantics.builtins import words_of
+from gotlang.semantics.ranking import Ranking, words_of
 from gotlang.writing import real_path
 
 Search = Callable[[str, int], list[str]]
 """`search(query, k)`: up to k documents that share a word with the query, the best first."""
 
-SAVED_FROM: Final = 8_000_000
-"""The index of a corpus of at least so many bytes is saved."""
+LARGE: Final = 8_000_000
+"""A corpus of at least so many bytes is ranked by bm25s, and the index of such a file is saved."""
 TEXTS: Final = (".txt", ".md")
 """The files of a folder that are documents."""
 _LINE: Final = 'each line is an object such as {"title": "...", "text": "..."}'
@@ -39,22 +38,32 @@ _OFFSETS: Final = "lines.bin"
 def open_corpus(path: str | Path) -> Search:
     """A search function over a corpus: a jsonl file, or a folder of texts.
 
-    Raises UsageError if a file cannot be read, a line is invalid, or bm25s is not installed.
+    Raises UsageError if a file cannot be read, a line is invalid, or bm25s is needed and not installed.
     """
     path = Path(path)
-    try:
-        import bm25s
-    except ImportError:
-        raise UsageError(f"searching {path.name} needs bm25s", help=pip_install("retrieval")) from None
     with reporting(f"cannot read the corpus {path}"):
         state = path.stat()
     if path.is_dir():
-        return _folder(path, bm25s.BM25())
+        return _folder(path)
     if path.suffix.lower() in TEXTS:
         raise UsageError(f"{path} is one text; a corpus is a .jsonl file or a folder", help="name its folder")
-    folder = path.with_name(f"{path.name}.bm25") if state.st_size >= SAVED_FROM else None
-    stamp = {"version": 1, "bytes": state.st_size, "changed_ns": state.st_mtime_ns}
-    offsets = None if folder is None else _saved_offsets(folder, stamp)
+    if state.st_size >= LARGE:
+        return _large(path, {"version": 1, "bytes": state.st_size, "changed_ns": state.st_mtime_ns})
+    documents, ranking = [], Ranking()
+    for _, entry in _entries(path):
+        title, text = _title_and_text(entry)
+        documents.append(_shown(title, text))
+        ranking.add(f"{title} {text}")
+    if not ranking:
+        raise UsageError(f"the corpus {path} has no documents", help=_LINE)
+    return lambda query, k: [documents[number] for number in ranking.best(query, k)]
+
+
+def _large(path: Path, stamp: dict[str, int]) -> Search:
+    """A search function over a file that is not held in memory."""
+    bm25s = _bm25s(path)
+    folder = path.with_name(f"{path.name}.bm25")
+    offsets = _saved_offsets(folder, stamp)
     if offsets is not None:
         index = bm25s.BM25.load(str(folder), mmap=True)
     else:
@@ -62,8 +71,7 @@ def open_corpus(path: str | Path) -> Search:
         index = bm25s.BM25()
         index.index(words, show_progress=False)
         del words
-        if folder is not None:
-            _save(index, offsets, folder, stamp)
+        _save(index, offsets, folder, stamp)
 
     def document(number: int) -> str:
         with path.open("rb") as file:
@@ -73,9 +81,19 @@ def open_corpus(path: str | Path) -> Search:
     return _searcher(index, len(offsets), document)
 
 
-def _folder(path: Path, index: Any) -> Search:
+def _bm25s(path: Path) -> Any:
+    try:
+        import bm25s
+    except ImportError:
+        raise UsageError(
+            f"searching {path.name}, which has 8 MB or more, needs bm25s", help=pip_install("retrieval")
+        ) from None
+    return bm25s
+
+
+def _folder(path: Path) -> Search:
     """A search function over the texts in a folder."""
-    documents, words = [], _Words()
+    documents: list[str] = []
     files = (Path(at) / name for at, _, names in os.walk(path) for name in names)
     for file in sorted(files, key=lambda file: file.relative_to(path).parts):
         place = file.relative_to(path)
@@ -93,14 +111,20 @@ def _folder(path: Path, index: Any) -> Search:
             raise UsageError(f"cannot read {file}: {error.strerror}") from None
         if text:
             documents.append(_shown(place.with_suffix("").as_posix(), text))
-            words.add(documents[-1])
-    if not words.vocab:
+    if sum(map(len, documents)) >= LARGE:
+        words = _Words()
+        for document in documents:
+            words.add(document)
+        index = _bm25s(path).BM25()
+        index.index(words, show_progress=False)
+        return _searcher(index, len(documents), documents.__getitem__)
+    ranking = Ranking(documents)
+    if not ranking:
         raise UsageError(
             f"the corpus {path} has no documents",
             help="a folder is searched for .txt and .md files with text",
         )
-    index.index(words, show_progress=False)
-    return _searcher(index, len(documents), documents.__getitem__)
+    return lambda query, k: [documents[number] for number in ranking.best(query, k)]
 
 
 def _searcher(index: Any, size: int, document: Callable[[int], str]) -> Search:

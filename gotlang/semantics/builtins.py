@@ -22,6 +22,7 @@ from gotlang.operations.checks import frozen
 from gotlang.operations.record import wrong_in_regex
 from gotlang.patterns import lazy_pattern
 from gotlang.semantics.limits import MAX_ELEMENTS
+from gotlang.semantics.ranking import Ranking
 from gotlang.syntax.expressions import Call, Constant
 from gotlang.types import (
     ANY,
@@ -439,36 +440,11 @@ def f1(found: str, wanted: str) -> float:
 
 # ---------------------------------------------------------------- search
 
-_WORD = lazy_pattern(r"\w+")
-_STOP_WORDS = frozenset(
-    """
-    a an and are as at be but by for from had has have he her his in is it its of on or she that the their
-    they this to was were which who will with
-    """.split()  # noqa: SIM905 (a list would take a line for each word)
-)
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text for BM25: in lower case, without stop words."""
-    return [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
-
 
 @_builtin(TEXTS, STR, INT, gives=TEXTS)
 def bm25(texts: list[str], query: str, k: int) -> list[str]:
     """The k texts that fit a query best, best first, by the ranking of `Retrieve`; none without its words."""
-    counted = [Counter(words_of(text)) for text in texts]
-    mean = sum(map(Counter.total, counted)) / max(1, len(texts))
-    found = Counter(word for words in counted for word in words)
-    asked = [word for word in words_of(query) if word in found]
-    idf = {word: math.log(1 + (len(texts) - found[word] + 0.5) / (found[word] + 0.5)) for word in asked}
-
-    def score(words: Counter[str]) -> float:
-        spread = 1.5 * (0.25 + 0.75 * words.total() / mean)
-        return math.fsum(idf[word] * words[word] / (words[word] + spread) for word in asked if words[word])
-
-    scores = [score(words) if mean else 0.0 for words in counted]
-    best = sorted((at for at in range(len(texts)) if scores[at] > 0), key=lambda at: -scores[at])
-    return [texts[at] for at in best[: max(0, k)]]
+    return [texts[number] for number in Ranking(texts).best(query, k)]
 
 
 # ---------------------------------------------------------------- mappings

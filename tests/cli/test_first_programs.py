@@ -176,7 +176,6 @@ scheme find(query: str) -> many str:
 
 
 def test_a_folder_of_texts_is_a_corpus(folder: Path) -> None:
-    pytest.importorskip("bm25s")
     (folder / "notes" / "old").mkdir(parents=True)
     (folder / "notes" / "ardel.txt").write_text("Ardel lies on the Sorn.")
     (folder / "notes" / "old" / "brimm.md").write_text("Brimm lies on the Tarn.")
