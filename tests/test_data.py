@@ -190,6 +190,23 @@ def test_option_errors_name_the_option() -> None:
         parse_value("five", INT, "--set keep")
 
 
+@pytest.mark.parametrize(
+    ("text", "message", "help"),
+    [
+        (
+            "[1, 2",
+            "expected list[int], found '[1, 2'",
+            "write a list as JSON, such as `[1, 2]`, or separated by commas",
+        ),
+        ('[1, "x"]', "element 1: expected int, found 'x'", None),
+    ],
+)
+def test_the_form_is_told_only_to_who_did_not_write_it(text: str, message: str, help: str | None) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_value(text, ListType(INT), "--input x")
+    assert (caught.value.message, caught.value.help) == (f"--input x: {message}", help)
+
+
 def test_a_column_of_the_same_name_is_taken_exactly_first() -> None:
     table = Table("t.csv", ("Text", "text", "Name"), ({"Text": "A", "text": "b", "Name": "c"},), as_text=True)
     assert inputs(table, 0, {}, {"text": STR, "name": STR}) == {"text": "b", "name": "c"}

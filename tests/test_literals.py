@@ -9,6 +9,7 @@ import pytest
 from gotlang.answers.conversion import convert, from_text
 from gotlang.answers.literals import Quality, literal, number, scan, strict
 from gotlang.errors import ReadError
+from gotlang.turns import MESSAGE
 from gotlang.types import (
     BOOL,
     DEEPEST,
@@ -172,6 +173,12 @@ def test_from_text_refuses(text: str, type_: Type, reason: str) -> None:
     [
         ({"a": {"b": 1}, "c": 2}, DictType(INT), "entry `a`: expected int, found an object with `b`"),
         ([1, 2], INT, "expected int, found a list of 2"),
+        ([[1, "x"]], ListType(INT), "element 1: expected int, found 'x'"),
+        (
+            [{"role": "tool", "content": ""}],
+            ListType(MESSAGE),
+            """element 0: field `role`: expected "system" | "user" | "assistant", found 'tool'""",
+        ),
         ({}, INT, "expected int, found an empty object"),
         (True, INT, "expected int, found True"),
         (float("nan"), FLOAT, "expected float, found nan"),

@@ -80,7 +80,7 @@ def test_a_server_at_an_address(tmp_path: Path) -> None:
         port = free.getsockname()[1]
     server = subprocess.Popen([sys.executable, SERVER, str(port)], stderr=subprocess.DEVNULL)
     try:
-        for _ in range(200):
+        for _ in range(600):
             with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
             time.sleep(0.1)

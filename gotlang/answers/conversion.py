@@ -258,8 +258,11 @@ def _list(value: Any, type_: ListType) -> Any:
     try:
         return _elements(value, type_)
     except ReadError:
-        if len(value) == 1 and isinstance(value[0], list | dict):
-            return _fit(value[0], type_)  # `[[1, 2]]`, `{{"a": [1, 2]}}`
+        if len(value) == 1 and isinstance(value[0], list):
+            return _fit(value[0], type_)  # `[[1, 2]]`
+        if len(value) == 1 and isinstance(value[0], dict):
+            with suppress(ReadError):
+                return _fit(value[0], type_)  # `{{"a": [1, 2]}}`
         raise
 
 

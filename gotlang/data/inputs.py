@@ -211,7 +211,9 @@ def parse_value(text: str, type_: Type, what: str) -> Any:
         return from_text(text, type_)
     except ReadError as error:
         help = None
-        if isinstance(type_, ListType):
+        if not error.message.startswith(f"expected {type_}, "):
+            pass  # it is of this form, and a part of it is wrong
+        elif isinstance(type_, ListType):
             help = "write a list as JSON, such as `[1, 2]`, or separated by commas"
         elif isinstance(type_, DictType | RecordType | UnionType):
             help = 'write it as JSON, such as `{"name": 1}`'

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from gotlang.answers.forms import After, Json, Lines, Tag
-from gotlang.diagnostics import Fix
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -119,10 +118,6 @@ class TreeBuilder(ExpressionBuilder):
                 help = "in a prompt with turns each text says whose it is: write `user` before this one"
                 self._problem("GOT0701", "missing `user`", turn.span, help)
             return None, None, tuple(found)
-        for turn in texts["user"]:
-            place = Span(turn.span.source, turn.span.start, turn.span.start + len("user"))
-            help, fix = 'write the text alone: `"..."`', Fix(replace(place, end=turn.text.span.start))
-            self._problem("GOT0013", "unnecessary `user`", place, help, fix)
         for again in (*texts["system"][1:], *[*texts[""], *texts["user"]][1:]):
             what = "prompt text" if again.role != "system" else "`system`"
             help = 'keep one of them; in a prompt with turns each text has a role, as in `user "..."`'
