@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -98,6 +98,45 @@ def test_what_a_model_is_told_is_the_page() -> None:
     page = (Path(__file__).parents[1] / "docs" / "tools.md").read_text()
     about = "Finds the k lines that fit a query best."
     assert described({"search": SEARCH._replace(description=about)}) in page
+
+
+def test_what_may_be_left_out_is_told_once_and_is_none_for_a_scheme() -> None:
+    program = compile(
+        """
+prompt solve(n: int) -> str:
+    tools order, look, go
+    protocol "text"
+    "{{ n }}"
+type Size = "s" | "m"
+type Box = {wide: Size, what: list[str]}
+type Step = Left {far: int} | Stop
+scheme go(step: Step) -> str:
+    Pool() str(step)
+scheme order(size: Size?, n: int?, box: Box?) -> str:
+    Pool() str(size == none) + str(n) + str(box == none)
+scheme main(n: int) -> str:
+    Generate() solve(n)
+""",
+        functions=["look"],
+    )
+    told: list[str] = []
+
+    def said(rng: random.Random, n: int, messages: Sequence[Message]) -> str:
+        told.append(messages[0 if turn(messages) == 0 else -1].content)
+        return 'Call: order {"n": 2}\nCall: order\nCall: look {"size": null}' if turn(messages) == 0 else "so"
+
+    def look(size: Literal["s", "m"] | None = None, days: list[int] | None = None) -> str:
+        return str(size)
+
+    options = Options(model=SimulatedModel({"solve": said}), functions={"look": look}, cache=None)
+    assert program.run(n=1, scheme="main", options=options).value == "so"
+    assert (
+        '- order {"size": ("s" | "m")?, "n": int?, "box": {wide: "s" | "m", what: list[str]}?}\n' in told[0]
+    )
+    assert '- go {"type": "object", "properties": {"step": {"anyOf": [{"type": "object"' in told[0]
+    assert '- look {"size": ("s" | "m")?, "days": list[int]?}\n' in told[0]
+    results = ["order: true2true", "order: truenulltrue", "look: None"]
+    assert told[1].splitlines() == [f"Result of {one}" for one in results]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,18 @@ from gotlang.answers.forms import Schema
 from gotlang.answers.literals import literal, scan
 from gotlang.errors import ReadError
 from gotlang.patterns import lazy_pattern
-from gotlang.types import OptionalType, Type
+from gotlang.types import (
+    LiteralType,
+    OptionalType,
+    Part,
+    RecordType,
+    Recursive,
+    Type,
+    UnionType,
+    optional,
+    parts_as,
+    parts_of,
+)
 
 
 @final
@@ -49,8 +60,11 @@ class Tool(NamedTuple):
 
     def shown(self) -> str:
         """One line about it: `search {"query": str, "k": int?}: Finds pages.`"""
-        known = (f'"{name}": {type_}{"" if name in self.needed else "?"}' for name, type_ in self.parameters)
-        arguments = self.schema if self.schema is not None else f"{{{', '.join(known)}}}"
+        if self.schema is not None or any(_by_schema(type_) for _, type_ in self.parameters):
+            arguments = self.arguments_schema()
+        else:
+            types = ((n, t if n in self.needed else optional(t)) for n, t in self.parameters)
+            arguments = "{" + ", ".join(f'"{name}": {_spelled(type_)}' for name, type_ in types) + "}"
         return f"{self.name} {arguments}{f': {self.description}' if self.description else ''}"
 
     def arguments(self, text: str) -> dict[str, Any]:
@@ -73,6 +87,22 @@ class Tool(NamedTuple):
             except ReadError as error:
                 raise ReadError(f"the argument `{name}`: {error.message}") from None
         return found
+
+
+def _spelled(type_: Type) -> Type:
+    """A type without the names of declarations, which a model does not know."""
+    return LiteralType(type_.values) if isinstance(type_, LiteralType) else parts_as(type_, _spelled)
+
+
+def _by_schema(type_: Type) -> bool:
+    """Whether a type is told as a JSON schema: alternatives, whose `type` it shows, and what has no end."""
+    waiting: list[Part] = [type_]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Recursive | UnionType) or (isinstance(part, RecordType) and part.case):
+            return True
+        waiting += parts_of(part)
+    return False
 
 
 @final

@@ -28,7 +28,7 @@ from gotlang.runtime.graph import DONE, Frame, Handle, Operation, handle_of, pat
 from gotlang.runtime.spaces import Ranks, inside
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts
-from gotlang.types import DYNAMIC
+from gotlang.types import DYNAMIC, OptionalType
 
 _PLACE = lazy_pattern(r" \([^()]*:\d+\)")
 LAST_TURN = "(You can use no tool any more: respond with the answer now.)"
@@ -71,7 +71,8 @@ def _offered(context: Context, name: str) -> Tool:
     """What a model is told of a function or a scheme of the program."""
     scheme = next((one for one in context.program.schemes if one.name == name), None)
     if scheme is not None:
-        return Tool(name, "", scheme.parameters, frozenset(dict(scheme.parameters)))
+        needed = frozenset(n for n, type_ in scheme.parameters if not isinstance(type_, OptionalType))
+        return Tool(name, "", scheme.parameters, needed)
     function = context.functions[name]
     if isinstance(known := getattr(function, "tool", None), Tool):
         return known
@@ -240,6 +241,8 @@ class _Talk:
         except ReadError as error:
             self.results[at] = f"Error: {error.message}"
             return None
+        if call.name not in x.context.functions:  # a scheme is given each of its inputs
+            given = {name: given.get(name) for name, _ in tool.parameters}
         arguments = tuple((name, e.Constant(self.step.span, value)) for name, value in given.items())
         inner = self.frame.inside(("turn", self.turn, at), {}, grow, 0, "tool", self.turn, at)
         start = x.graph.constant(turn.output, inner, "call", grow)
