@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.gotc import gotc, start
 from support.laws import tried
 from support.openai_server import OpenAIServer
 
@@ -411,3 +412,55 @@ def test_a_loop_of_tools_over_http(
         assert sent == 3 + len(refuses)
         assert program.run(n=3, scheme="main", options=options).value == [8]
         assert len(server.requests) == sent  # in text or not, all of it is in the cache
+
+
+KILLED = """
+prompt solve(n: int) -> int:
+    tools twice
+    "{{ n }}"
+prompt doubled(n: int) -> int:
+    "twice {{ n }}"
+scheme twice(n: int) -> int:
+    Generate() doubled(n)
+scheme main(n: int) -> int:
+    Generate() solve(n)
+"""
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_run_that_is_killed_inside_its_loop_goes_on_there(at: int, tmp_path: Path) -> None:
+    """The first request calls a tool, the second is the tool's own, the third has its result. Killed while
+    request `at` is in flight, the next run sends that one again and none before it."""
+    (tmp_path / "main.got").write_text(KILLED)
+    never = threading.Event()
+
+    def latency(body: dict[str, Any]) -> float | threading.Event:
+        return never if len(server.requests) == at + 1 else 0.0
+
+    def answer(body: dict[str, Any], index: int) -> Any:
+        return one_call(body, json.dumps(body))
+
+    with OpenAIServer(answer, latency_s=latency) as server:
+        words = (
+            "run",
+            "main.got",
+            "--input",
+            "n=3",
+            "--model",
+            "openai:m",
+            "--base-url",
+            server.url,
+            "--quiet",
+        )
+        with start(*words, cwd=tmp_path) as running:
+            until = time.monotonic() + 60
+            while len(server.requests) <= at and time.monotonic() < until:
+                time.sleep(0.02)
+            running.kill()
+            running.wait(20)
+        never.set()
+        done = gotc(*words, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
+        bodies = [seen.body for seen in server.requests]
+    assert len(bodies) == 4 and bodies[at] == bodies[at + 1]
+    assert len({json.dumps(body) for body in bodies}) == 3
