@@ -1,5 +1,5 @@
-"""`decreases depth`: each call of a scheme by itself passes less of one whole number, and only where that is
-left."""
+"""`decreases depth`: each call by which a scheme comes back to itself passes less of one whole number, and
+only where that is left."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NEGATED = {"<": ">=", "<=": ">", "!=": "=="}
 
 def check_measures(checked: Checked, report: Report) -> None:
     """Report each `decreases` that is not proven."""
-    schemes = {d.name.text: d for d in checked.symbols.nodes.values() if isinstance(d, n.Scheme)}
-    for name, node in schemes.items():
-        measure = node.decreases
-        if measure is None:
+    kinds = n.Scheme | n.Score | n.Prompt
+    declared = {d.name.text: d for d in checked.symbols.nodes.values() if isinstance(d, kinds)}
+    for name, node in declared.items():
+        if not isinstance(node, n.Scheme) or (measure := node.decreases) is None:
             continue
         types = dict(checked.symbols.schemes[name].parameters)
         if not isinstance(measure, e.Reference) or types.get(measure.name) != INT:
@@ -32,36 +32,53 @@ def check_measures(checked: Checked, report: Report) -> None:
                 "GOT0766", "what decreases is an input that is a whole number", measure.span, help=help
             )
             continue
-        others = [
-            call
-            for other, callee in schemes.items()
-            if other != name and _reaches(callee, name, schemes)
-            for call in walk(node)
-            if isinstance(call, e.Call) and call.function.text == other
-        ]
-        for call in others:
-            message = f"`{call.function.text}` calls `{name}` again, and the depth of that is not followed"
-            report.error("GOT0766", message, call.span, help="let the scheme call itself")
-        _Descent(name, measure.name, checked.arguments, report).visit(node.body, None)
+        circle = {other for other in _reached(node, declared) if name in _reached(declared[other], declared)}
+        measures = {
+            other: scheme.decreases.name
+            for other in circle
+            if isinstance(scheme := declared[other], n.Scheme) and isinstance(scheme.decreases, e.Reference)
+        }
+        for call in walk(node):
+            if isinstance(call, e.Call) and (other := call.function.text) in circle - measures.keys():
+                message = f"`{other}` calls `{name}` again, and the depth of that is not followed"
+                help = f"write what decreases in `{other}` too"
+                if not isinstance(declared[other], n.Scheme):
+                    help = f"call `{name}` in a scheme"
+                report.error("GOT0766", message, call.span, help=help)
+        _Descent(name, measure.name, measures, checked.arguments, report).visit(node.body, None)
 
 
-def _reaches(start: n.Scheme, name: str, schemes: Mapping[str, n.Scheme]) -> bool:
+def _reached(
+    start: n.Scheme | n.Score | n.Prompt, declared: Mapping[str, n.Scheme | n.Score | n.Prompt]
+) -> set[str]:
+    """What a declaration calls, by itself or through others: also as a tool of a prompt."""
     seen, pending = set[str](), [start]
     while pending:
-        for part in walk(pending.pop()):
-            if isinstance(part, e.Call) and (callee := part.function.text) in schemes and callee not in seen:
-                seen.add(callee)
-                pending.append(schemes[callee])
-    return name in seen
+        at = pending.pop()
+        called = [part.function.text for part in walk(at) if isinstance(part, e.Call)]
+        called += [tool.text for tool in at.tools] if isinstance(at, n.Prompt) else []
+        new = [name for name in dict.fromkeys(called) if name in declared and name not in seen]
+        seen.update(new)
+        pending += [declared[name] for name in new]
+    return seen
 
 
 @final
 class _Descent:
     """Goes through a scheme with the least value that conditions leave for its measure."""
 
-    def __init__(self, name: str, measure: str, arguments: Mapping[int, Matched], report: Report) -> None:
+    def __init__(
+        self,
+        name: str,
+        measure: str,
+        measures: Mapping[str, str],
+        arguments: Mapping[int, Matched],
+        report: Report,
+    ) -> None:
         self.name = name
         self.measure = measure
+        self.measures = measures
+        """What decreases of each scheme that comes back to this one, by name."""
         self.arguments = arguments
         self.report = report
 
@@ -80,14 +97,15 @@ class _Descent:
                 self.visit(then, _larger(least, self.implied(condition, True)))
                 self.visit(other, _larger(least, self.implied(condition, False)))
             case _:
-                if isinstance(node, e.Call) and node.function.text == self.name:
+                if isinstance(node, e.Call) and node.function.text in self.measures:
                     self.call(node, least)
                 for part in children(node):
                     self.visit(part, least)
 
     def call(self, node: e.Call, least: float | None) -> None:
-        """A call of the scheme by itself."""
-        given = dict(self.arguments.get(id(node), ())).get(self.measure)
+        """A call of the scheme, or of one that comes back to it."""
+        less = self.measures[node.function.text]
+        given = dict(self.arguments.get(id(node), ())).get(less)
         match given:
             case e.Binary(
                 operator="-", left=e.Reference(name=name), right=e.Constant(value=int() as step)
@@ -101,7 +119,7 @@ class _Descent:
             case _:
                 at, help = "this is not proven to be less", f"write `{self.measure} - 1`"
         place = given.span if given is not None else node.span
-        message = f"`{self.measure}` of `{self.name}` does not decrease to 0"
+        message = f"`{less}` of `{node.function.text}` does not decrease to 0"
         self.report.error("GOT0766", message, place, at, help=help)
 
     def implied(self, condition: e.Expression, holds: bool) -> float | None:
