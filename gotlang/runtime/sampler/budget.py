@@ -58,6 +58,8 @@ class Budget:
         self._under_way = 0
         self._reserved_calls = 0
         self._returned: list[asyncio.Future[None]] = []
+        self._before = 0, 0.0
+        """Calls and dollars that were spent before the limit that holds now, which do not count for it."""
 
     @property
     def exhausted(self) -> bool:
@@ -108,18 +110,22 @@ class Budget:
     def at_most(self, usd: float | None, calls: int | None) -> Iterator[None]:
         """Inside, no more than this is spent besides what the limits allow anyway (None: no further
         limit)."""
-        before = self.max_usd, self.max_calls, self._limit
+        before, calls_before, usd_before = (self.max_usd, self.max_calls, self._limit), 0, 0.0
         if calls is not None:
             most = self.spent_calls + calls
-            self.max_calls = most if self.max_calls is None else min(most, self.max_calls)
+            if self.max_calls is None or most < self.max_calls:
+                self.max_calls, calls_before = most, self.spent_calls
         if usd is not None:
             part = self._spent + exact(usd)
-            self._limit = part if self._limit is None else min(part, self._limit)
+            if self._limit is None or part < self._limit:
+                self._limit, usd_before = part, float(self._spent)
             self.max_usd = float(self._limit)
+        self._before = calls_before, usd_before
         try:
             yield
         finally:
             self.max_usd, self.max_calls, self._limit = before
+            self._before = 0, 0.0
 
     def unlimited(self, calls: int) -> Reservation | None:
         """A reservation where there is no limit; None where there is one to `reserve` within."""
@@ -212,14 +218,17 @@ class Budget:
     def used(self, *, priced: bool) -> list[str]:
         """`$0.1200 of $0.1500 spent and $0.0250 uncertain` (if `priced`), `3 of 5 calls made`."""
         spent = self.spent(priced=priced)
+        calls_before, usd_before = self._before
         parts = []
         if priced:
-            of = "" if self.max_usd is None else f" of {dollars(self.max_usd)}"
+            of = "" if self.max_usd is None else f" of {dollars(self.max_usd - usd_before)}"
             more = f" and {dollars(spent.uncertain_usd)} uncertain" if self.uncertain.usd else ""
-            parts.append(f"{dollars(spent.usd)}{of} spent{more}")
+            usd = None if spent.usd is None else max(0.0, spent.usd - usd_before)
+            parts.append(f"{dollars(usd)}{of} spent{more}")
         if self.max_calls is not None:
             more = f" and {spent.uncertain_calls} uncertain" if spent.uncertain_calls else ""
-            parts.append(f"{spent.calls} of {self.max_calls} calls made{more}")
+            made, most = max(0, spent.calls - calls_before), self.max_calls - calls_before
+            parts.append(f"{made} of {most} calls made{more}")
         return parts
 
 
