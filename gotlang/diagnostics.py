@@ -5,6 +5,7 @@ A message says what was found, what was expected and what to try. `docs/diagnost
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, final
 
@@ -208,10 +209,16 @@ class Report:
         known: Iterable[str],
         note: str = "",
         help: str = "",
+        written: Span | None = None,
     ) -> None:
-        """Add an error for an unknown name, with `help` or the nearest known one."""
-        guess = nearest(name, known)
-        written = code != "GOT0208" and span.end - span.start == len(name)  # else it is the place of a value
+        """Add an error for an unknown name, with `help` or the nearest known one. `written` is where the name
+        is, if that is not the span."""
+        told = re.fullmatch(r"write `(\w+)`", help)
+        guess = told[1] if told is not None else nearest(name, known)
+        if len(name) < 2 and told is None:
+            written = None  # one letter is near to nothing
+        elif written is None and code != "GOT0208" and span.end - span.start == len(name):
+            written = span  # else it is the place of a value
         self.error(
             code,
             f"{what} `{name}` is not known",
@@ -219,5 +226,5 @@ class Report:
             f"no such {what.split()[-1]}",
             notes=(note,) if note else (),
             help=help or (f"did you mean `{guess}`?" if guess else None),
-            fix=Fix(span, guess) if guess and written and not help else None,
+            fix=Fix(written, guess) if guess and written and (told or not help) else None,
         )

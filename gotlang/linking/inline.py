@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, final
 
 from msgspec.structs import replace
 
-from gotlang.diagnostics import Label, Report, nearest
+from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import POOL_NAMES, free_names, looks_at_pool
 from gotlang.operations.search import strategy_words
@@ -321,7 +321,9 @@ class _Inliner:
         labels = (Label(parameter.span, "declared here"),)
         message = f"`{parameter.name.text}` of `{owner}` is a {kind}"
         at = f"not a {kind}: `{called}`" if called else ""
-        self.report.error("GOT0746", message, value.span, at, labels=labels, help=help)
+        word = value.span.end - value.span.start == len(called)
+        fix = Fix(value.span, guess) if guess and word else None
+        self.report.error("GOT0746", message, value.span, at, labels=labels, help=help, fix=fix)
         return False
 
     def _fresh(self, names: Iterable[str], taken: set[str]) -> dict[str, str]:
@@ -572,7 +574,10 @@ class _Inliner:
                 what = f"duplicate argument `{name}`" if name in found else no
                 guess = nearest(name, names)
                 help = f"did you mean `{guess}`?" if guess and name not in found else None
-                self.report.error("GOT0203", what, argument.span, labels=labels, notes=notes, help=help)
+                fix = Fix(argument.name.span, guess) if guess and help and argument.name is not None else None
+                self.report.error(
+                    "GOT0203", what, argument.span, labels=labels, notes=notes, help=help, fix=fix
+                )
                 return None
             found[name] = argument.value
         for p in parameters:

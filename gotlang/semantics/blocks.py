@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from gotlang.diagnostics import Label, Report, nearest
+from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.operations.match import Key, key_of, key_text, narrowed_by, options, possible
 from gotlang.operations.sampling import Sampling
@@ -119,7 +119,12 @@ def _possible(checker: BlockChecker, key: Key, place: Span, type_: Type, seen: M
         help = f"did you mean `{guess}`?" if guess else None
         help = help or (f"it may be {', '.join(f'`{text}`' for text in known)}" if known else None)
         help = help or "compare it in an `if`; `match` is for alternatives"
-        checker.report.error("GOT0221", f"{widen(type_)} is never `{key_text(key)}`", place, help=help)
+        message, word = (
+            f"{widen(type_)} is never `{key_text(key)}`",
+            place.end - place.start == len(key_text(key)),
+        )
+        fix = Fix(place, guess) if guess and word else None
+        checker.report.error("GOT0221", message, place, help=help, fix=fix)
     elif key in seen:
         labels = (Label(seen[key], "first here"),)
         message = f"duplicate branch for `{key_text(key)}`"
@@ -146,7 +151,8 @@ def _bind(checker: BlockChecker, branch: n.MatchBranch, known: Type, scope: Scop
             found = known.field(field.text) if isinstance(known, RecordType) else ANY
             if found is None and isinstance(known, RecordType):
                 fields, note = [name for name, _ in known.fields[1:]], f"it is {known.written()}"
-                checker.report.unknown("GOT0208", "field", field.text, field.span, fields, note)
+                at = field.span
+                checker.report.unknown("GOT0208", "field", field.text, at, fields, note, written=at)
             names.append((field, found or ANY))
     names += [(branch.name, known)] if branch.name is not None else []
     for name, type_ in names:

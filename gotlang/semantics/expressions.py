@@ -491,7 +491,9 @@ class ExpressionChecker:
         elif found is None:
             names = [name for name, _ in value.fields] if isinstance(value, RecordType) else ["type"]
             note = f"it has: {', '.join(names)}"
-            self.report.unknown("GOT0208", "field", name, node.span, names, note)
+            end = node.span.end
+            at = Span(node.span.source, end - len(name), end) if isinstance(node, e.Field) else None
+            self.report.unknown("GOT0208", "field", name, node.span, names, note, written=at)
         return found or ANY
 
     def _case(self, node: e.Case, scope: Scope) -> Type:

@@ -12,7 +12,7 @@ from typing import final
 
 from msgspec.structs import replace
 
-from gotlang.diagnostics import Label, Report
+from gotlang.diagnostics import Fix, Label, Report
 from gotlang.operations import OPERATIONS
 from gotlang.operations.foreach import element_of_done
 from gotlang.operations.names import free_names
@@ -35,6 +35,7 @@ from gotlang.semantics.seen import Place, Seen
 from gotlang.semantics.skips import may_skip
 from gotlang.semantics.steps import StepCheck, check_settings, thoughts_named, value_pool
 from gotlang.semantics.symbols import Signature, Symbols
+from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_expression
@@ -238,14 +239,17 @@ class PipelineChecker:
             help = INSTEAD[value.name]
         first = next((x for x in walk(value) if isinstance(x, e.Reference) or (x is value and name)), None)
         word = first.name if isinstance(first, e.Reference) else name or ""
+        fix, start = None, value.span.start
         if (meant := misspelt(word, STATEMENTS)) is not None:
             help = f"did you mean `{meant}`?"
+            if first is not None and first.span.start == start:
+                fix = Fix(Span(value.span.source, start, start + len(word)), meant)
         elif name is not None and name not in self.symbols.callables():
             self.expressions.infer(value, scope.whole(pool))
             return UNKNOWN
         if isinstance(value, e.Reference) and scope.find(word) is None:
             scope.beginnings += (word,)
-        self.report.error("GOT0305", "an expression is not a step", value.span, help=help)
+        self.report.error("GOT0305", "an expression is not a step", value.span, help=help, fix=fix)
         return UNKNOWN
 
     def _bind(self, node: n.Bind, pool: PoolType, scope: Scope) -> PoolType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -138,7 +139,7 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
             continue
         if _is_prefixed(setting):
             help = f"remove the `{name}`: `{{{{ name }}}}` inserts a value"
-            report.error("GOT0402", "a text has no prefix", span, help=help)
+            report.error("GOT0402", "a text has no prefix", span, help=help, fix=Fix(span))
             continue
         if name not in known:
             note = f"a prompt has: {', '.join(PROMPT_SETTINGS)}; and `count` with `many`"
@@ -218,7 +219,12 @@ def _template(text: e.Constant, signature: Signature, report: Report, source: So
             fix=Fix(_place(text, template.names[name], source), guess) if guess else None,
         )
     for problem in template.problems(known):
-        report.error("GOT0407", problem.message, _place(text, problem.place, source), help=problem.help)
+        place = _place(text, problem.place, source)
+        near = re.fullmatch(r"did you mean `(\w+)`\?", problem.help or "")
+        word = source.text[place.start : place.end] if source is not None else ""
+        exact = near is not None and problem.message.endswith(f"`{word}`")
+        fix = Fix(place, near[1]) if near is not None and exact else None
+        report.error("GOT0407", problem.message, place, help=problem.help, fix=fix)
     return set(template.names)
 
 

@@ -573,7 +573,9 @@ class TreeBuilder(ExpressionBuilder):
             word, help = why
             before = re.split(rf"\b{word}\b", self._fragment.text[span.start - self._fragment.base :])[0]
             place = Span(span.source, span.start + len(before), span.start + len(before) + len(word))
-            self._problem("GOT0012", f"unexpected `{word}`", place, help)
+            meant = re.fullmatch(r"did you mean `(\w+)`\?", help or "")
+            fix = Fix(place, meant[1]) if meant is not None else None
+            self._problem("GOT0012", f"unexpected `{word}`", place, help, fix)
             label = e.HOLE
         return n.Labelled(self._until(span, body), label, sources or (), names or (), body)
 

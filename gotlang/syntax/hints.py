@@ -102,6 +102,7 @@ _OPENINGS = frozenset(
 )
 _SETTING_WITHOUT = re.compile(r"(?:[a-z_]\w*[ \t]*=[ \t]*)?([A-Z]\w*)[ \t]+([a-z_]\w*)")
 _STEP_HEAD = re.compile(r"[ \t]*(?:[a-z_]\w*[ \t]*=[ \t]*)?(?!Repeat\b)[A-Z]\w*[ \t]*\(")
+_OTHER_QUOTES = re.compile(r"[“‘'`]([^\"“”‘’'`\\\n]*)[”’'`]")
 _VALUE = re.compile(r"=[ \t]*([\w.]+)")
 
 
@@ -129,7 +130,9 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, int
         help += ", or write a value after `=`" if text[end - 1] == "=" else ""
         if _STEP_HEAD.match(text[text.rfind("\n", 0, end) + 1 : end]):
             help = "remove the `:`"
-        return problem("GOT0003", "expected an indented block", end - 1, end, "", help), end - 1
+        found = problem("GOT0003", "expected an indented block", end - 1, end, "", help)
+        gone = help == "remove the `:`" and text[end - 1] == ":"
+        return replace(found, fix=Fix(found.span) if gone else None), end - 1
     if terminal == "_INDENT":
         # The place of an indentation is the line end before it.
         help = "align it with the line above, or end that line with `:`"
@@ -156,12 +159,31 @@ def _fix(hint: str, terminal: str, met: str, text: str, at: int) -> tuple[int, i
     """The edit that a hint asks for, as offsets and another text; None where that needs thought."""
     if hint.startswith("the first line of a block ends with") and terminal == "_NL":
         return at, at, ":"
+    if hint.startswith("remove the `:` after"):
+        colon = text.rindex(":", 0, at)
+        return colon, colon + 1, ""
+    if hint.startswith(("write the text without", "settings are written without")):
+        return at, at + len(met) + len(text[at + len(met) :]) - len(text[at + len(met) :].lstrip(" ")), ""
+    if hint == "to compare, write `==`":
+        return at, at + 1, "=="
+    if hint.startswith("a comment starts") and text.startswith("//", at):
+        return at, at + 2, "#"
+    if hint.startswith("strings use") and (quoted := _OTHER_QUOTES.match(text, at)) is not None:
+        return *quoted.span(), f'"{quoted[1]}"'
     told = re.fullmatch(r"(?:write|did you mean) `(\S+)`\??", hint)
     if told is None:
         return None
-    if met in CAPITAL or met in _SIGNS:
+    if met in CAPITAL:
         return at, at + len(met), told[1]
+    if met in _SIGNS:
+        end = at + len(met) * (2 if text.startswith(met * 2, at) else 1)
+        before, after = ("" if text[i : i + 1].isspace() else " " for i in (at - 1, end))
+        return at, end, f"{before}{told[1]}{after}" if told[1].isalpha() else told[1]
     margin = text.rfind("\n", 0, at) + 1
+    if met == "]" and (element := re.search(r"\w+\[ *$", text[margin:at])) is not None:
+        return margin + element.start(), at + 1, told[1]
+    if told[1] == "elif":
+        return text.rindex("else", 0, at), at + len(met), told[1]
     first = re.compile(r" *(?:[a-z]\w* = )?([a-z]\w*)").match(text, margin)
     near = [(at, met), *([(first.start(1), first[1])] if first is not None else [])]
     start, word = max(near, key=lambda one: SequenceMatcher(None, one[1], told[1]).ratio())

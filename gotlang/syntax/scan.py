@@ -7,7 +7,7 @@ import re
 
 from msgspec import Struct, field
 
-from gotlang.diagnostics import Diagnostic, Label
+from gotlang.diagnostics import Diagnostic, Fix, Label
 from gotlang.patterns import lazy_pattern
 from gotlang.span import Fragment
 from gotlang.syntax.nodes import Comment
@@ -138,7 +138,7 @@ class _Scanner:
             self._problem("GOT0003", "tab in the indentation", at, at + 1, "indent with four spaces")
         elif indentation and self.chunks[-1].start == start:
             help = "a declaration starts at the margin: delete the spaces before it"
-            self._problem("GOT0003", "unexpected indentation", start, code, help)
+            self._problem("GOT0003", "unexpected indentation", start, code, help, fix="")
         else:
             self._indent(len(indentation), code)
 
@@ -277,6 +277,9 @@ class _Scanner:
         help: str | None = None,
         *labels: Label,
         at: str = "",
+        fix: str | None = None,
     ) -> None:
-        problem = Diagnostic(code, message, self._span(start, end), at, labels=labels, help=help)
+        span = self._span(start, end)
+        edit = Fix(span, fix) if fix is not None else None
+        problem = Diagnostic(code, message, span, at, labels=labels, help=help, fix=edit)
         self.chunks[-1].problems.append(problem)
