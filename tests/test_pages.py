@@ -568,6 +568,13 @@ def test_the_rows_are_read_on_a_phone_and_in_the_dark(
         assert window.run("return innerWidth") == width
         assert cut_off(window) == []
         assert too_faint(window) == []
+        cut = "[...document.querySelectorAll('#rows td.number')].filter((e) => e.scrollWidth > e.clientWidth)"
+        assert window.run(f"return {cut}.map((e) => e.innerText)") == []  # no cost is shortened
+        window.run("document.querySelector('#rows tr[data-row=\"2\"] td').click()")
+        height = window.run(
+            "return innerHeight - document.querySelector('#panel h2').getBoundingClientRect().top"
+        )
+        assert height > 100  # what was clicked is in sight, also where it is below the rows
         keep(window, f"rows-{width}{'-dark' * dark}")
         assert window.errors() == []
 

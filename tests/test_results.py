@@ -138,7 +138,10 @@ def test_rows_of_one_scheme_stand_at_their_cost_and_quality() -> None:
 
 def test_right_and_wrong_are_drawn_as_shares() -> None:
     runs = [RowRun(Row(n, {}), 0, "done", 1, None, n < 3, 0.01, 1, 1.0) for n in range(4)]
-    found = comparison(ComparedScheme("a", Evaluation("a", ScoreKind(), runs)))
+    alone = ComparedScheme("a", Evaluation("a", ScoreKind(), runs))
+    assert charts(comparison(alone)) == {}  # the table says it
+    assert 'class="figures"' not in results_page(comparison(alone))
+    found = comparison(alone, ComparedScheme("b", Evaluation("b", ScoreKind(), runs)))
     assert found.metric == "correct"
     drawn = minidom.parseString(drawn_of(boxes(found)))
     assert drawn.getElementsByTagName("circle") == []

@@ -85,6 +85,8 @@ def test_the_page_tells_rows_that_got_better_and_worse_with_both_answers_and_the
     (bound,) = (c for c in found.held_out.constraints if c.text == "cost <= 2 * baseline")
     assert bound.percent is not None
     assert f"{bound.percent[1]:+.2f}% to {bound.percent[2]:+.2f}% of the bound" in page
+    assert f"at most {amount('cost', bound.bound)}</td>" in page  # dollars, as in the tables beside it
+    assert re.findall(r".{9}\de-0.", page.split("<script")[0]) == []
 
 
 def test_tune_then_run_tuned_then_apply(tmp_path: Path) -> None:

@@ -129,12 +129,15 @@ def charts(found: Comparison) -> dict[str, Chart]:
     return {make.__name__: chart for make in makers if (chart := make(found)) is not None}
 
 
-def boxes(found: Comparison) -> Chart:
+def boxes(found: Comparison) -> Chart | None:
     """Quality as box plots with every row as a dot, and below it the cost per row.
 
-    Whether rows are correct has no quartiles: that is shown as a share with its interval.
+    Whether rows are correct has no quartiles: that is shown as a share with its interval, and of one scheme
+    alone the table says it.
     """
     entries = found.entries
+    if found.unit == "correct" and len(entries) == 1:
+        return None
     slot = SLOT * min(1.0, MOST_SLOTS / len(entries))
     draw, values = (_share, _ends) if found.unit == "correct" else (_box, _by_row)
     quality = [value for entry in entries for value in values(found, entry)]
@@ -147,7 +150,7 @@ def boxes(found: Comparison) -> Chart:
     chart = Chart(width, 560.0 if costs else 440.0, f"{found.label} and {cost.title}")
     chart.left(upper, found.label, left)
     if costs:
-        chart.left(lower, cost.title, left)
+        chart.left(lower, found.cost_metric, left)
     for number, entry in enumerate(entries, start=1):
         middle = left + slot * (number - 0.5 + max(0, 3 - len(entries)) / 2)
         if values(found, entry):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, Final, final
 
@@ -20,6 +21,7 @@ from gotlang.report.charts import (
     plane,
     scatter,
 )
+from gotlang.report.charts import shown as written
 from gotlang.report.page import page
 from gotlang.report.studied import (
     HeldOutView,
@@ -113,7 +115,11 @@ def _front(view: StudyView, trials: Sequence[TrialLine]) -> Chart | None:
         if (at := place(trial)) is not None and trial.ended == "complete":
             kind = "dot" if trial.feasible else "dot off"
             dots.append(
-                Dot(*at, f"trial {number}: {_number(at[1])} at {_number(at[0])} ({_point(trial)})", kind)
+                Dot(
+                    *at,
+                    f"trial {number}: {_number(at[1])} at {amount(second, at[0])} ({_point(trial)})",
+                    kind,
+                )
             )
     for point in view.front:
         own = points.get(point.trial)
@@ -133,7 +139,7 @@ def _front(view: StudyView, trials: Sequence[TrialLine]) -> Chart | None:
     if not dots:
         return None
     shown = [end for dot in dots for end in (dot.y, *dot.ends)]
-    money = "${:g}".format if second == "cost" else "{:,g}".format
+    money = partial(written, "cost", short=True) if second == "cost" else "{:,g}".format
     title = "cost per row" if second == "cost" else second
     across_axis = Quantity(title, [dot.x for dot in dots], zero=False, text=money, ticks=4)
     return scatter(across_axis, Quantity(first.text, shown, zero=False), dots, line=line)
@@ -305,20 +311,22 @@ def _parallel(search: _Search) -> list[Chart]:
     chart = Chart(WIDE, 340.0, "parallel coordinates")
     quantities = [*search.params, search.objectives[0]]
     step = (WIDE - 120 - RIGHT) / max(1, len(quantities) - 1)
-    ticks: list[tuple[float, float, str]] = []
+    ticks: list[tuple[float, float, str, str]] = []
     lines: dict[int, list[tuple[float, float]]] = {trial.trial: [] for trial in search.trials}
     for place, quantity in enumerate(quantities):
         x, scale = 80 + step * place, quantity.over(chart.height - BELOW, TOP)
         chart.mark("path", "grid", d=f"M{x:.1f} {scale.start:.1f}V{scale.end:.1f}")
-        chart.name("axis", x, chart.height - 18, quantity.title, step)
-        ticks += [(x - 6, y + 3.5, label) for y, label in scale.marks]
+        after = " after" if place == len(quantities) - 1 else ""
+        at = WIDE - 8 if after else x
+        chart.name("axis end" if after else "axis", at, chart.height - 18, quantity.title, step)
+        ticks += [(x + (6 if after else -6), y + 3.5, label, after) for y, label in scale.marks]
         for trial in search.trials:
             if (value := search.quantity(trial, quantity)) is not None:
                 lines[trial.trial].append((x, scale(value)))
     for trial in search.trials:
         _draw(chart, search.shades[trial.trial], lines[trial.trial], search.title(trial))
-    for x, y, label in ticks:
-        chart.mark("text", "tick above", text=label, x=x, y=y)
+    for x, y, label, after in ticks:
+        chart.mark("text", f"tick above{after}", text=label, x=x, y=y)
     return [chart]
 
 

@@ -133,7 +133,10 @@ function reach(at, focus) {
   if (found && focus) found.focus({ preventScroll: height > 0 });
 }
 
-body.addEventListener("click", (event) => { const found = event.target.closest("tr[data-row]"); if (found) select(Number(found.dataset.row)); });
+body.addEventListener("click", (event) => { const found = event.target.closest("tr[data-row]"); if (!found) return;
+  select(Number(found.dataset.row));
+  if (matchMedia("(max-width: 860px)").matches) $("panel").scrollIntoView({ block: "nearest" }); // it is below the rows
+});
 body.addEventListener("keydown", (event) => {
   const found = event.target.closest("tr[data-row]");
   if (!found) return;
