@@ -209,16 +209,16 @@ class Report:
         known: Iterable[str],
         note: str = "",
         help: str = "",
-        written: Span | None = None,
+        last: bool = False,
     ) -> None:
-        """Add an error for an unknown name, with `help` or the nearest known one. `written` is where the name
-        is, if that is not the span."""
+        """Add an error for an unknown name, with `help` or the nearest known one. `last`: the name is the
+        last word of the span."""
         told = re.fullmatch(r"write `(\w+)`", help)
         guess = told[1] if told is not None else nearest(name, known)
-        if len(name) < 2 and told is None:
-            written = None  # one letter is near to nothing
-        elif written is None and code != "GOT0208" and span.end - span.start == len(name):
-            written = span  # else it is the place of a value
+        written = Span(span.source, span.end - len(name), span.end) if last else span
+        sure = told is not None or (not help and len(name) > 1)  # one letter is near to nothing
+        if written.end - written.start != len(name) or (code == "GOT0208" and not last):
+            sure = False  # it is the place of a value
         self.error(
             code,
             f"{what} `{name}` is not known",
@@ -226,5 +226,5 @@ class Report:
             f"no such {what.split()[-1]}",
             notes=(note,) if note else (),
             help=help or (f"did you mean `{guess}`?" if guess else None),
-            fix=Fix(written, guess) if guess and written and (told or not help) else None,
+            fix=Fix(written, guess) if guess and sure else None,
         )

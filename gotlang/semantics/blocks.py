@@ -151,8 +151,7 @@ def _bind(checker: BlockChecker, branch: n.MatchBranch, known: Type, scope: Scop
             found = known.field(field.text) if isinstance(known, RecordType) else ANY
             if found is None and isinstance(known, RecordType):
                 fields, note = [name for name, _ in known.fields[1:]], f"it is {known.written()}"
-                at = field.span
-                checker.report.unknown("GOT0208", "field", field.text, at, fields, note, written=at)
+                checker.report.unknown("GOT0208", "field", field.text, field.span, fields, note, last=True)
             names.append((field, found or ANY))
     names += [(branch.name, known)] if branch.name is not None else []
     for name, type_ in names:

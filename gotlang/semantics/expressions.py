@@ -491,9 +491,8 @@ class ExpressionChecker:
         elif found is None:
             names = [name for name, _ in value.fields] if isinstance(value, RecordType) else ["type"]
             note = f"it has: {', '.join(names)}"
-            end = node.span.end
-            at = Span(node.span.source, end - len(name), end) if isinstance(node, e.Field) else None
-            self.report.unknown("GOT0208", "field", name, node.span, names, note, written=at)
+            last = isinstance(node, e.Field)
+            self.report.unknown("GOT0208", "field", name, node.span, names, note, last=last)
         return found or ANY
 
     def _case(self, node: e.Case, scope: Scope) -> Type:

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from gotlang.answers.forms import After, Json, Lines, Tag
+from gotlang.diagnostics import Fix
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
