@@ -108,6 +108,15 @@ def server() -> Iterator[str]:
         found.shutdown()
 
 
+class Told(Permit):
+    """A permit that notes what the requests that brought nothing are told to have been charged."""
+
+    charges: list[Usage | None]
+
+    def failed(self, usage: Usage | None) -> None:
+        self.charges.append(usage)
+
+
 def ask(
     url: str,
     charges: list[Usage | None] | None = None,
@@ -115,7 +124,7 @@ def ask(
     retries: int = 3,
 ) -> Reply | ModelError:
     """One completion from there, or why there is none; `charges` are those of the failed requests."""
-    permit = PERMITTED if charges is None else Permit(failed=charges.append)
+    permit = PERMITTED if charges is None else Told(charges)
 
     async def run() -> Reply | ModelError:
         model = kind("m", ModelOptions(timeout_s=TIMEOUT_S, retries=retries), endpoint=Endpoint(url, "key"))
@@ -148,7 +157,7 @@ def test_usage_that_is_missing_counts_as_reserved(server: str) -> None:
     [
         ("redirect", "redirected to http://elsewhere.example/v1", Usage()),
         ("huge", "longer than 10,000,000 bytes", None),
-        ("dense", "holds more than 1,000,000 values", None),
+        ("dense", "has more than 1,000,000 values", None),
         ("bomb", "compressed although the request did not accept that", None),
     ],
 )

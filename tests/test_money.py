@@ -40,7 +40,7 @@ from support.openai_server import (
 
 from gotlang.api import Options, Session, compile, load
 from gotlang.errors import ModelError, RunError
-from gotlang.models.base import Permit, Price, Reply
+from gotlang.models.base import Permit, Price, Reply, Usage
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import ANY_OTHER, FREE, RequestFailure, Response
 from gotlang.models.limits import GIVEN_UP_S, OUTAGE, PROBES
@@ -170,6 +170,21 @@ def test_usage_that_is_missing_is_uncertain_and_counts_as_reserved(tmp_path: Pat
 # Calls that end before their answer
 
 
+class Allowed(Permit):
+    """What an allowance says."""
+
+    allowance: Allowance
+
+    async def send(self) -> None:
+        await self.allowance.sending()
+
+    def failed(self, usage: Usage | None) -> None:
+        self.allowance.failed(usage)
+
+    async def again(self) -> None:
+        await self.allowance.again()
+
+
 def test_only_what_is_under_way_is_uncertain_when_it_is_cancelled() -> None:
     """One request is at the server, one was refused and waits, one was not sent yet."""
 
@@ -179,9 +194,8 @@ def test_only_what_is_under_way_is_uncertain_when_it_is_cancelled() -> None:
         allowances, asked = [], []
         for text in "abc":
             allowance = await Allowance.of(budget, a_request(text), 1, model)
-            permit = Permit(allowance.sending, allowance.failed, allowance.again)
             allowances.append(allowance)
-            asked.append(asyncio.create_task(model.ask(a_request(text), 1, permit=permit)))
+            asked.append(asyncio.create_task(model.ask(a_request(text), 1, permit=Allowed(allowance))))
             await asyncio.sleep(0.3)
         for task, allowance in zip(asked, allowances, strict=True):
             task.cancel()

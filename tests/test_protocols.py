@@ -15,7 +15,7 @@ import anthropic
 import openai
 import pytest
 from google import genai
-from support.asking import KEY, a_request
+from support.asking import KEY, Told, a_request
 from support.clocks import FakeTime
 from support.openai_server import (
     Body,
@@ -336,7 +336,7 @@ def test_a_fault_is_tried_again_and_counted(kind: type[HttpModel], fault: str) -
     what, lost = FAULTS[fault]
     failed: list[Usage | None] = []
     with OpenAIServer(lambda body, index: "7", key=KEY, faults=[what]) as server:
-        reply = ask(kind, server, a_request(), retries=2, permit=Permit(failed=failed.append))
+        reply = ask(kind, server, a_request(), retries=2, permit=Told(failed))
     assert [one.text for one in reply.completions] == ["7"]
     assert reply.requests == len(server.requests) == 2
     assert failed == [None if lost else Usage()]

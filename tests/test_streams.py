@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asking import KEY, a_request
+from support.asking import KEY, Told, a_request
 from support.openai_server import Fault, OpenAIServer, cut, limited, raw, status
 
 from gotlang.errors import ModelError
@@ -42,7 +42,7 @@ class Ear:
 
     @property
     def permit(self) -> Permit:
-        return Permit(listen=self, failed=self.failed.append)
+        return Told(self.failed, listen=self)
 
 
 def ask(

@@ -143,7 +143,9 @@ class Evaluator:
                 if name not in THOUGHT_FUNCTIONS:
                     raise EvaluationError(f"`{name}` has no value here") from None
                 return self._fuel.made(thought_function(name, thought(names, "it", name)))
-            return self._values_of(bound) if isinstance(bound, Thoughts) else plain(bound)
+            if isinstance(bound, Thought):
+                return bound.value
+            return self._values_of(bound) if isinstance(bound, Thoughts) else bound
 
         return run
 
@@ -324,7 +326,7 @@ class Layer(dict[str, Any]):
     __slots__ = ("_outer",)
 
     def __init__(self, inner: Mapping[str, Any], outer: Names) -> None:
-        super().__init__(inner)
+        self.update(inner)
         self._outer = outer
 
     def __missing__(self, name: str) -> Any:

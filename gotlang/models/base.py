@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import accumulate
 from json.encoder import encode_basestring as _quoted
-from operator import is_
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
@@ -191,11 +190,18 @@ class Request(Struct, frozen=True, eq=False, gc=False):
     def key(self) -> str:
         """The key of this request in every cache: SHA-256 of its identity, in 64 hexadecimal digits."""
         global _latest
-        around = self.model, self.sample, self.endpoint, self.tools, self.settings
         latest, before, after = _latest
-        if not all(map(is_, around, latest)):  # the settings of most requests are one object
-            before, after = _around(*around[:4], *astuple(self.settings))
-            _latest = around, before, after
+        if (  # the settings of most requests are one object
+            latest is None
+            or self.settings is not latest.settings
+            or self.model is not latest.model
+            or self.sample is not latest.sample
+            or self.endpoint is not latest.endpoint
+            or self.tools is not latest.tools
+        ):
+            around = self.model, self.sample, self.endpoint, self.tools
+            before, after = _around(*around, *astuple(self.settings))
+            _latest = self, before, after
         messages = ",".join(
             [
                 f"[{_quoted(m.role)},{_quoted(m.content)}]"
@@ -210,8 +216,8 @@ class Request(Struct, frozen=True, eq=False, gc=False):
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 _MESSAGES = '"messages":['
-_latest: tuple[tuple[object, ...], str, str] = (None,) * 5, "", ""
-"""What was around the messages of the latest request that had a key."""
+_latest: tuple[Request | None, str, str] = None, "", ""
+"""A request that had a key, and what was around its messages; those of the next ones are mostly the same."""
 
 
 @lru_cache(maxsize=256, typed=True)  # 1 and 1.0 are two settings
@@ -248,6 +254,10 @@ class Usage(Struct, frozen=True, gc=False):
             self.reasoning_tokens + other.reasoning_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
         )
+
+    def times(self, number: int) -> Usage:
+        """That of so many equal requests."""
+        return Usage(*[number * tokens for tokens in astuple(self)])
 
     def part(self, output_tokens: int) -> Usage:
         """The same prompt with so many of the output tokens, and their share of the reasoning."""
@@ -355,50 +365,34 @@ class AlreadyCached(Exception):
     """Another process requests some of these completions, or has stored them: do not send the request."""
 
 
-async def _send() -> None:
-    """Send it."""
-
-
-def _waiting(reason: str, number: int, most: int, seconds: float) -> None:
-    """Nobody is told."""
-
-
-def _failed(usage: Usage | None) -> None:
-    """Nobody is told."""
-
-
 Listener = Callable[[int, str], bool]
 """Hears a completion while it comes: its number among those of the request and its text so far, which may
 start anew after a failure. Returns whether that is enough of it."""
 
 
-async def _again() -> None:
-    """Send it again."""
+class Permit(Struct, eq=False, kw_only=True):
+    """The caller's say on each HTTP request that one `Model.ask` sends. A model lets through what it raises.
+    This one permits everything.
 
-
-@final
-class Permit(Struct, frozen=True):
-    """The caller's say on each HTTP request that one `Model.ask` sends.
-
-    - `await send()` comes before each request that goes out. Raises AlreadyCached if it is not
-      needed any more, and BudgetExceeded if it is not allowed any more.
-    - `failed(usage)` is told of every request that was sent and brought nothing: `usage` is what was billed
-      (`Usage()`: nothing), None if that is uncertain.
-    - `await again()` comes before a request is sent again. Raises BudgetExceeded if the budget does not
-      allow another.
-    - `waiting(reason, number, most, seconds)` is told that retry `number` of `most` follows after a wait.
-
-    - `listen` is told of each completion's text as it grows, if the model can stream. When it says of all of
-      them that it is enough, the request ends there, and so do these completions. None: nobody listens.
-
-    A model lets through what they raise. The default permits everything.
+    `listen` is told of each completion's text as it grows, if the model can stream. When it says of all of
+    them that it is enough, the request ends there, and so do these completions. None: nobody listens.
     """
 
-    send: Callable[[], Awaitable[None]] = _send
-    failed: Callable[[Usage | None], None] = _failed
-    again: Callable[[], Awaitable[None]] = _again
-    waiting: Callable[[str, int, int, float], None] = _waiting
     listen: Listener | None = None
+
+    async def send(self) -> None:
+        """Awaited before each request that goes out. Raises AlreadyCached if it is not needed any more, and
+        BudgetExceeded if it is not allowed any more."""
+
+    def failed(self, usage: Usage | None) -> None:
+        """Told of every request that was sent and brought nothing: `usage` is what was billed (`Usage()`:
+        nothing), None if that is uncertain."""
+
+    async def again(self) -> None:
+        """Awaited before a request is sent again. Raises BudgetExceeded if the budget does not allow it."""
+
+    def waiting(self, reason: str, number: int, most: int, seconds: float) -> None:
+        """Told that retry `number` of `most` follows after so many seconds."""
 
 
 PERMITTED = Permit()

@@ -195,11 +195,9 @@ async def sample(
         calls = [make(thoughts[0])]
     else:
         calls = [call for _, call in running.try_each(thoughts, make)]
+    if k == 1 and len(calls) == 1 and not (calls[0].retries or beside or step.stop or step.until):
+        return await _only(thoughts, calls[0], running)  # as most steps are
     kept = _Kept(running, step, list(beside))
-    if k == 1 and len(calls) == 1 and not calls[0].retries and step.stop is None:  # as most steps are
-        ((sampled,),) = await running.sample([(calls[0], FIRST)], batched=step.batched)
-        kept.add(calls[0], sampled, calls[0].values(0, sampled) or [])
-        return Thoughts(running.some(thoughts, kept.thoughts))
     responses = Responses(running, calls, k, step.batched)
     # In waves of doubling size, where sampling may be over before its end and that is worth the time. Else
     # all at once, but nothing if it is over before it began.
@@ -212,8 +210,13 @@ async def sample(
     return Thoughts(running.some(thoughts, kept.thoughts) if k else kept.thoughts)
 
 
-FIRST = (0,)
-"""The number of a call's only sample."""
+async def _only(thoughts: Thoughts, call: PromptCall, running: Running) -> Thoughts:
+    """The only sample of a step's only call."""
+    sampled = await call.one()
+    values = call.values(0, sampled) or ()
+    return Thoughts(running.some(thoughts, [call.thought(v, at, sampled) for at, v in enumerate(values)]))
+
+
 Response = tuple[tuple[int, int], Sample, list[Any]]
 """The position of a call and the number of a sample, the sample and its values."""
 _slot = itemgetter(0)

@@ -341,6 +341,9 @@ class PromptCall(Protocol):
     def retries(self) -> int:
         """How many further samples may be asked for, for each that is wanted, where some fail."""
 
+    async def one(self) -> Sample:
+        """Its first sample, asked for alone."""
+
     def values(self, number: int, sample: Sample, again: bool = False) -> list[Any] | None:
         """The values read from a sample. None for one that is missing or cannot be read, which is noted as
         failed; `again` tells that another is asked for instead."""

@@ -14,7 +14,7 @@ from gotlang.ir.effects import Effects
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Program
-from gotlang.models.base import Media, Message, Model
+from gotlang.models.base import Media, Model
 from gotlang.runtime.graph import FAILED, REMOVED, Graph, Operation, PathKey, before, path_key, path_text
 from gotlang.runtime.sampler.events import Event, Failure, Observer
 from gotlang.runtime.sampler.sampler import Sampler
@@ -79,9 +79,9 @@ class Context(Struct, dict=True):
     cut_off: set[Operation] = field(default_factory=set)
     """The operations that asked for them."""
     used_names: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """The names that the arguments or an expression of a step use, by the id of these."""
-    examples: dict[int, list[str | Message]] = field(default_factory=dict)
-    """The examples of a prompt as its message shows them, by the prompt's id."""
+    """The names that an expression of a step uses, by its id."""
+    calls_known: dict[tuple[str, int, int], Any] = field(default_factory=dict)
+    """What is known of a step's calls of a prompt, by its name and the ids of the arguments and settings."""
     media: Mapping[tuple[str, str], Media] = field(default_factory=dict)
     """The images and files of the inputs, by kind and path."""
     give_up: Callable[[], None] = field(default=lambda: None)

@@ -16,7 +16,7 @@ from gotlang.operations.score import Score
 from gotlang.operations.step import Step
 from gotlang.runtime.context import MOST_CALLS, Context
 from gotlang.runtime.execution import Execution
-from gotlang.runtime.graph import DONE, FAILED, NOTHING, RUNNING, Operation, critical_path
+from gotlang.runtime.graph import DONE, FAILED, NOTHING, RUNNING, Operation, calls_before
 from gotlang.runtime.outcome import truly_failed
 from gotlang.runtime.roles import ROLES
 from gotlang.runtime.sampler.events import Added, Ended, Started
@@ -42,15 +42,17 @@ def _calls_after(operation: Operation, remaining: CallsRemaining) -> int:
     return rest if step is None else rest + remaining.after(step) + remaining.own(step)
 
 
-SCHEDULERS: dict[str, Callable[[Operation, CallsRemaining], Any]] = {
+SCHEDULERS: dict[str, Callable[[CallsRemaining], Scheduler]] = {
     # Operations with the fewest model calls before them first.
-    "breadth-first": lambda operation, _: critical_path(operation)[0],
+    "breadth-first": lambda _: calls_before,
     # Those with the most model calls before them first: partial results come early.
-    "depth-first": lambda operation, _: -critical_path(operation)[0],
+    "depth-first": lambda _: lambda operation: -calls_before(operation),
     # Those whose thoughts have the best scores first; those without a score last.
-    "best-first": lambda operation, _: -max((t.goodness for t in operation.pool), default=float("-inf")),
+    "best-first": lambda _: (
+        lambda operation: -max((t.goodness for t in operation.pool), default=float("-inf"))
+    ),
     # Those with the most model calls after them, as estimated, first.
-    "critical-path-first": lambda operation, remaining: -_calls_after(operation, remaining),
+    "critical-path-first": lambda remaining: lambda operation: -_calls_after(operation, remaining),
 }
 
 
@@ -58,8 +60,7 @@ def scheduler(name: str, remaining: CallsRemaining) -> Scheduler:
     """The scheduler of a name. Raises UsageError for an unknown one."""
     if name not in SCHEDULERS:
         raise UsageError(f"unknown scheduler `{name}`", help=f"choose from {', '.join(SCHEDULERS)}")
-    urgency = SCHEDULERS[name]
-    return lambda operation: urgency(operation, remaining)
+    return SCHEDULERS[name](remaining)
 
 
 # -------------------------------------------------------------------- the engine
@@ -70,22 +71,34 @@ class _Queue:
     """Operations that are ready and wait. `limit` of them may run, besides the `idle` ones, which wait for a
     sample that another one asked for."""
 
-    __slots__ = ("idle", "limit", "running", "waiting")
+    __slots__ = ("_waiting", "idle", "levels", "limit", "running")
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
         self.running = 0
         self.idle = 0
-        self.waiting: list[tuple[Any, int, Operation]] = []
+        self.levels: list[Any] = []
+        """The urgencies of those that wait; many are equally urgent, and ordered by their numbers."""
+        self._waiting: dict[Any, list[int]] = {}
 
     def push(self, urgency: Any, operation: Operation) -> None:
         """Add an operation."""
-        heapq.heappush(self.waiting, (urgency, operation.sequence, operation))
+        level = self._waiting.get(urgency)
+        if level is None:
+            self._waiting[urgency] = [operation.sequence]
+            heapq.heappush(self.levels, urgency)
+        else:
+            heapq.heappush(level, operation.sequence)
 
-    @property
-    def open(self) -> bool:
-        """Whether there is one to start, and a place for it."""
-        return self.waiting != [] and (self.limit is None or self.running - self.idle < self.limit)
+    def pop(self) -> int | None:
+        """The number of the most urgent operation, if there is one to start and a place for it."""
+        if not self.levels or (self.limit is not None and self.running - self.idle >= self.limit):
+            return None
+        level = self._waiting[self.levels[0]]
+        if len(level) > 1:
+            return heapq.heappop(level)
+        del self._waiting[heapq.heappop(self.levels)]
+        return level[0]
 
 
 @final
@@ -105,7 +118,7 @@ class Engine:
         """The reason that `stop` was called with."""
         self._asking = _Queue(limit)
         self._calling = _Queue(MOST_CALLS)
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[tuple[str, int], Run | None] = {}
         self._told = 0
         self._cancellable: dict[Operation, asyncio.Task[Thoughts]] = {}
         context.give_up = self._give_up
@@ -176,16 +189,19 @@ class Engine:
         following = None
         if not self.stopping:
             for queue in (asking, calling):
-                while queue.open:
-                    begun = self._begin(queue)
-                    if begun is not None and queue is free:
-                        following, free = begun, None
-                    elif begun is not None:
-                        self._group.create_task(self._perform_waiting(begun, queue))
-        count = len(graph.operations) - graph.constants
-        if self.context.observe is not None and count != self._told:
-            self.context.emit(Added(count, count - self._told))
-            self._told = count
+                while (number := queue.pop()) is not None:
+                    operation = graph.operations[number]
+                    if not self._begin(operation, queue):
+                        continue
+                    if queue is free:
+                        following, free = operation, None
+                    else:
+                        self._group.create_task(self._perform_waiting(operation, queue))
+        if self.context.observe is not None:
+            count = len(graph.operations) - graph.constants
+            if count != self._told:
+                self.context.emit(Added(count, count - self._told))
+                self._told = count
         # What could not be started waits for what is under way, unless the run stops.
         if not (graph.ready or asking.running or calling.running):
             self._finished.set_result(None)
@@ -193,35 +209,38 @@ class Engine:
 
     def _run_of(self, operation: Operation) -> Run | None:
         """How an operation runs, by its record; None for one that the runtime added."""
+        key = operation.role, id(operation.step)
+        try:
+            return self._runs[key]
+        except KeyError:
+            found = self._runs[key] = self._find_run(operation)
+            return found
+
+    def _find_run(self, operation: Operation) -> Run | None:
         step = operation.step
         if operation.role in ROLES or step is None:
             return None
         if operation.role in _WORKS:
             return _WORKS[operation.role]
-        try:
-            return self._runs[id(step)]
-        except KeyError:
-            record = record_of(step)
-            assert isinstance(record, OperationRecord), "a block is laid out, and never runs itself"
-            found = self._runs[id(step)] = record.run(step, self.context.declared)
-            return found
+        record = record_of(step)
+        assert isinstance(record, OperationRecord), "a block is laid out, and never runs itself"
+        return record.run(step, self.context.declared)
 
-    def _begin(self, queue: _Queue) -> Operation | None:
-        """Start the most urgent operation of a queue; None for one that nothing needs any more."""
-        operation = heapq.heappop(queue.waiting)[2]
+    def _begin(self, operation: Operation, queue: _Queue) -> bool:
+        """Start an operation, unless nothing needs it any more."""
         if operation.frame.trial is not None and operation.given_up:
             self.graph.fail(operation)
-            return None
+            return False
         operation.state = RUNNING
         queue.running += 1
         if self.context.observe is not None:
             self.context.emit(Started(operation))
-        return operation
+        return True
 
     def _idle(self, change: int) -> None:
         """An operation waits for the samples of another, so that a third may run in its place."""
         self._asking.idle += change
-        if change > 0 and self._asking.waiting:
+        if change > 0 and self._asking.levels:
             self._loop.call_soon(self._advance)
 
     def _perform(self, operation: Operation, way: Local | None) -> None:

@@ -38,7 +38,6 @@ from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
 from gotlang.runtime.sampler.events import MissingSample, Sample
-from gotlang.runtime.sampler.ledger import latency
 from gotlang.runtime.spaces import Space, at_line, first_number, inside
 from gotlang.syntax import expressions as e
 from gotlang.thought import NO_RESPONSE, Response, Thought, Thoughts, packed
@@ -97,6 +96,27 @@ def bound_thoughts(
 
 
 @final
+class _Known(Struct, frozen=True):
+    """What all calls of a prompt by a step have in common: the settings of both, the examples as they are
+    `shown`, the names that its arguments have `used`, and whether these or the settings look at thoughts."""
+
+    prompt: ir.Prompt
+    arguments: ir.Arguments
+    settings: ir.Arguments
+    shown: list[str | Message]
+    used: tuple[str, ...]
+    on_pool: bool
+
+    @classmethod
+    def of(cls, prompt: ir.Prompt, arguments: ir.Arguments, settings: ir.Arguments) -> _Known:
+        both = (*prompt.settings, *settings)
+        used = dict.fromkeys(name for _, value in arguments for name in free_names(value))
+        on_pool = any(looks_at_pool(value) for _, value in (*arguments, *both))
+        names = tuple(name for name in used if name not in GIVEN)
+        return cls(prompt, arguments, both, examples(prompt), names, on_pool)
+
+
+@final
 class Execution:
     """Implements `gotlang.operations.stages.Running`, where its methods are documented.
 
@@ -124,6 +144,10 @@ class Execution:
 
     def whole(self, thoughts: Sequence[Thought]) -> Mapping[str, Any]:
         return whole(self.frame, thoughts)
+
+    def names(self, thoughts: Thought | Sequence[Thought]) -> Mapping[str, Any]:
+        """The names for a call for one thought, or for several together."""
+        return self.each(thoughts) if isinstance(thoughts, Thought) else whole(self.frame, thoughts)
 
     def evaluate(self, expression: e.Expression, names: Mapping[str, Any] | None = None) -> Any:
         return self.context.evaluate(expression, self.frame if names is None else names)
@@ -283,33 +307,31 @@ class Execution:
         talk: Talking | None = None,
     ) -> PromptCall:
         """A `talk` is what was said since the prompt."""
-        if isinstance(thoughts, Thought):
-            names = self.each(thoughts)
-            pool: tuple[Thought, ...] = () if thoughts.empty else (thoughts,)
-        else:
-            names, pool = whole(self.frame, thoughts), real(thoughts)
-        context = self.context
-        evaluate, declared = context.evaluate, context.declared.prompts[prompt]
+        context, frame = self.context, self.frame
+        known = context.calls_known.get((prompt, id(arguments), id(settings)))
+        if known is None:
+            known = _Known.of(context.declared.prompts[prompt], arguments, settings)
+            context.calls_known[prompt, id(arguments), id(settings)] = known
+        evaluate, declared = context.evaluate, known.prompt
+        pool = real((thoughts,) if isinstance(thoughts, Thought) else thoughts)
+        names = self.names(thoughts) if known.on_pool else frame
         values = {name: evaluate(value, names) for name, value in arguments}
         chosen: dict[str, Any] = {}
         model_name, shared, timeout, retries, hedge = None, False, None, None, None
         bounds: dict[str, Any] = {}
         tools: tuple[ToolSpec, ...] = ()
-        if declared.settings or settings or self.frame.again:
-            chosen = {name: evaluate(value, names) for name, value in (*declared.settings, *settings)}
-            chosen.update(self.frame.again)
+        if known.settings or frame.again:
+            chosen = {name: evaluate(value, names) for name, value in known.settings}
+            chosen.update(frame.again)
             model_name, shared = chosen.pop("model", None), chosen.pop("share", False)
             timeout, retries = chosen.pop("timeout", None), chosen.pop("retries", None)
             hedge = chosen.pop("hedge", None)
             bounds = {name: chosen.pop(name) for name in TOOL_SETTINGS if name in chosen}
         model = context.models(model_name)
-        shown = context.examples.get(id(declared))
-        if shown is None:
-            shown = context.examples[id(declared)] = examples(declared)
         expected = None
         if declared.count is not None:
             expected = count(evaluate(declared.count, Layer(values, context.params)), "count")
-        messages = render(declared, values, shown, context.media)
+        messages = render(declared, values, known.shown, context.media)
         if talk is not None:
             messages, tools = talk.goes_on(messages, model, **bounds)
         request = Request(
@@ -324,8 +346,7 @@ class Execution:
         )
         enough = None
         if declared.stop_when is not None:
-            known = Layer(values, context.params)
-            told, enough = ending(declared.stop_when, known, evaluate)
+            told, enough = ending(declared.stop_when, Layer(values, context.params), evaluate)
             request = structs.replace(request, settings=structs.replace(request.settings, stop_when=told))
         key = request.key()
         if context.settings.edits:
@@ -334,10 +355,10 @@ class Execution:
                 request = structs.replace(request, messages=_edited(request.messages, texts))
                 key = request.key()
         first = 0 if request.settings.temperature == 0 else self._first(key, turn, shared)
-        parents = self._parents(arguments, names, pool)
-        called = PromptCall(self, declared, model, request, key, first, parents, names, expected, talk=talk)
-        called.enough = enough
-        called.own = request.settings.temperature != 0 and not (shared or self.frame.common)
+        parents = self._parents(known.used, pool) if known.used else pool
+        called = PromptCall(self, declared, model, request, key, first, parents, thoughts, expected)
+        called.talk, called.enough = talk, enough
+        called.own = request.settings.temperature != 0 and not (shared or frame.common)
         if timeout is not None:
             called.timeout_s = _setting("timeout", timeout)
         if hedge is not None:
@@ -368,11 +389,6 @@ class Execution:
     ) -> list[list[Sample]]:
         sampler = self.context.sampler
         sampler.ask(sum([len(numbers) for _, numbers in wanted]))
-        if len(wanted) == 1 and wanted[0][1]:
-            found, seconds = await wanted[0][0].sample(wanted[0][1], batched)
-            self.hops += 1
-            self.seconds += seconds
-            return [found]
         work = [call.sample(numbers, batched) for call, numbers in wanted if numbers]
         results = await in_parallel(work)
         self.hops += 1
@@ -382,25 +398,17 @@ class Execution:
         each = iter(results)
         return [next(each)[0] if numbers else [] for _, numbers in wanted]
 
-    def _parents(
-        self, arguments: ir.Arguments, names: Mapping[str, Any], pool: tuple[Thought, ...]
-    ) -> tuple[Thought, ...]:
+    def _parents(self, used: Sequence[str], pool: tuple[Thought, ...]) -> tuple[Thought, ...]:
         """The parents of sampled thoughts: the current thoughts, and those the prompt uses by name."""
-        context = self.context
-        used = context.used_names.get(id(arguments))
-        if used is None:
-            found = dict.fromkeys(name for _, value in arguments for name in free_names(value))
-            used = context.used_names[id(arguments)] = tuple(name for name in found if name not in GIVEN)
-        if not used:
-            return pool
         given = list(pool)
         for name in used:
             try:
-                bound = names[name]
+                bound = self.frame[name]
             except KeyError:
                 continue
             if isinstance(bound, Thought):
-                given += () if bound.empty else (bound,)
+                if not bound.empty and not (given and bound is given[0]):
+                    given.append(bound)
             elif isinstance(bound, Thoughts):
                 given += real(bound)
         if len(given) < 2:
@@ -444,7 +452,7 @@ class Talking(Protocol):
 class PromptCall(Struct, eq=False):
     """Implements `gotlang.operations.stages.PromptCall`, where its methods are documented.
 
-    `parents` are the thoughts that the prompt was given, `expected` is how many values each
+    It is for `thoughts`. `parents` are those that the prompt was given, `expected` is how many values each
     response must hold (None: any number), `timeout_s` how many seconds it may take (None: any number),
     `batched` how many samples were asked for in one request.
     """
@@ -456,7 +464,7 @@ class PromptCall(Struct, eq=False):
     key: str
     first: int
     parents: tuple[Thought, ...]
-    names: Mapping[str, Any]
+    thoughts: Thought | Sequence[Thought]
     expected: int | None = None
     timeout_s: float | None = None
     hedge: float | None = None
@@ -466,50 +474,62 @@ class PromptCall(Struct, eq=False):
     enough: Callable[[str], bool] | None = None
     own: bool = False
 
+    @property
+    def names(self) -> Mapping[str, Any]:
+        return self.running.names(self.thoughts)
+
+    async def one(self) -> Sample:
+        running, numbers = self.running, (self.first,)
+        running.context.sampler.ask(1)
+        samples = await self._asked(numbers, False)
+        seconds = self._noted(numbers, samples, 1)
+        running.hops += 1
+        running.seconds += seconds
+        return samples[0]
+
     async def sample(self, numbers: Sequence[int], batched: bool) -> tuple[list[Sample], float]:
         """Samples with these numbers, counted from 0, and the seconds that they took."""
-        running, model, request = self.running, self.model, self.request
-        operation, sampler = running.operation, running.context.sampler
         absolute = [self.first + number for number in numbers]
-        samples, persistent = await sampler.sample(
-            model,
-            request,
+        samples = await self._asked(absolute, batched)
+        return samples, self._noted(absolute, samples, max(1, self.model.batch) if batched else 1)
+
+    def _asked(self, numbers: Sequence[int], batched: bool) -> Awaitable[list[Sample]]:
+        running = self.running
+        return running.context.sampler.sample(
+            self.model,
+            self.request,
             self.key,
-            absolute,
-            operation,
+            numbers,
+            running.operation,
             batched=batched,
             timeout_s=self.timeout_s,
             hedge=self.hedge,
             enough=self.enough,
             own=self.own,
         )
-        if request.settings.temperature == 0:
-            absolute = [0] * len(absolute)
-        found, waited = [sample[0] for sample in samples if not isinstance(sample, MissingSample)], 0.0
+
+    def _noted(self, numbers: Sequence[int], samples: Sequence[Sample], batch: int) -> float:
+        """Note for the ledger what was asked for; the seconds that it took."""
+        running, operation = self.running, self.running.operation
+        if self.request.settings.temperature == 0:
+            numbers = [0] * len(numbers)
+        found, waited = [sample for sample in samples if isinstance(sample, tuple)], 0.0
         if len(found) < len(samples):
             waited = max([sample.seconds for sample in samples if isinstance(sample, MissingSample)])
             if not found:
-                return samples, waited
-            pairs = zip(absolute, samples, strict=True)
-            absolute = [n for n, sample in pairs if not isinstance(sample, MissingSample)]
+                return waited
+            pairs = zip(numbers, samples, strict=True)
+            numbers = [n for n, sample in pairs if isinstance(sample, tuple)]
         hops, start = critical_path(operation)
-        batch = max(1, model.batch) if batched else 1
-        self.batched = min(batch, len(numbers))
-        sampler.ledger.note(
-            (
-                operation.sequence,
-                running.hops,
-                start + running.seconds if running.seconds else start,
-                hops,
-                self.key,
-            ),
-            batch,
-            model.price,
-            absolute,
-            found,
-            persistent,
-        )
-        return samples, max(waited, latency(found))
+        if running.seconds:
+            start += running.seconds
+        self.batched = min(batch, len(samples))
+        asked = operation.sequence, running.hops, start, hops, self.key
+        running.context.sampler.ledger.note(asked, batch, self.model.price, numbers, found)
+        for one, _ in found:
+            if one.latency_s > waited:
+                waited = one.latency_s
+        return waited
 
     def values(self, number: int, sample: Sample, again: bool = False) -> list[Any] | None:
         context, operation = self.running.context, self.running.operation

@@ -10,8 +10,10 @@ A `grow` operation finds what it needs by name in its own frame, so that its con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
+
+from msgspec import Struct
 
 from gotlang.errors import EvaluationError, GotError, LimitExceeded
 from gotlang.estimate.remaining import CallsRemaining
@@ -50,7 +52,8 @@ class Uses(NamedTuple):
     pool: bool
 
 
-class Element(NamedTuple):
+@final
+class Element(Struct, frozen=True, gc=False):
     """One element of what a block iterates over: a thought, or a `value` with the thoughts it came from."""
 
     thoughts: tuple[Thought, ...]
@@ -90,13 +93,13 @@ class Expander:
         for step in region.steps:
             frame.names[step.result] = self.step(step, frame)
         found = frame.pool(region.result)
-        key = id(region)
-        if key not in self._guards:
-            self._guards[key] = [step.result for step in guards(region)]
-        if not self._guards[key]:
+        skipping = self._guards.get(id(region))
+        if skipping is None:
+            skipping = self._guards[id(region)] = [step.result for step in guards(region)]
+        if not skipping:
             return found
         # What may skip the result decides whether there is one, even where that does not use it.
-        after = [frame.pool(name).operation for name in self._guards[key]]
+        after = [frame.pool(name).operation for name in skipping]
         return handle_of(self.joined(frame, "result", [found.operation], frame.origin, after), found.single)
 
     def step(self, step: ir.Step, frame: Frame) -> Handle:
@@ -109,10 +112,12 @@ class Expander:
         if layout is not None:
             return layout(self, step, frame, pool)
         operation = Operation(step, type(step).__name__, frame, step.result, frame.origin)
-        on_pool = not isinstance(step, ir.Pool) or any(self.uses(value).pool for value in step.values)
-        if not on_pool:
+        waits = behind(self.needs(step), frame)
+        if not isinstance(step, ir.Pool) or any(self.uses(value).pool for value in step.values):
+            waits.insert(0, pool.operation)
+        else:
             operation.parts = ()
-        self.graph.add(operation, self.waits(step, frame, on_pool))
+        self.graph.add(operation, waits)
         return handle_of(operation, step.single)
 
     def _layout(self, step: ir.Step) -> Layout | None:
@@ -128,11 +133,15 @@ class Expander:
     def waits(self, step: ir.Step, frame: Frame, on_pool: bool) -> list[Operation]:
         """The operations behind the names that a step's own expressions use, its pool's first if it waits for
         that."""
+        waits = behind(self.needs(step), frame)
+        return [frame.pool(step.pool).operation, *waits] if on_pool else waits
+
+    def needs(self, step: ir.Step) -> tuple[str, ...]:
+        """The names that a step's own expressions use; computed once."""
         names = self._needed.get(id(step))
         if names is None:
             names = self._needed[id(step)] = needed_names(step)
-        waits = behind(names, frame) if names else []
-        return [frame.pool(step.pool).operation, *waits] if on_pool else waits
+        return names
 
     def uses(self, node: e.Expression) -> Uses:
         """What an expression of the program uses; computed once."""
@@ -168,7 +177,7 @@ class Expander:
         self,
         step: ir.Step,
         frame: Frame,
-        waits: Iterable[Operation],
+        waits: Collection[Operation],
         work: Callable[[Operation], None],
         name: str = "grow",
     ) -> Operation:
@@ -210,10 +219,9 @@ class Expander:
 
     def element(self, frame: Frame, element: Element, grow: Operation | None) -> Operation:
         """An element: the thought itself, or a new one with its value."""
-        thoughts, value, computed = element
-        operation = self.graph.constant(thoughts, frame, "element", grow)
-        if computed:
-            operation.output = Thoughts([derived(operation, value, 0, thoughts)])
+        operation = self.graph.constant(element.thoughts, frame, "element", grow)
+        if element.computed:
+            operation.output = Thoughts((derived(operation, element.value, 0, element.thoughts),))
         return operation
 
     def empty(self, frame: Frame, name: Any, origin: Operation | None) -> Operation:
@@ -225,8 +233,7 @@ class Expander:
 
 def behind(names: Iterable[str], frame: Frame) -> list[Operation]:
     """The operations whose thoughts names refer to."""
-    handles = map(frame.handle, names)
-    return [handle.operation for handle in handles if handle is not None]
+    return [handle.operation for name in names if (handle := frame.handle(name)) is not None]
 
 
 # -------------------------------------------------------------------- foreach
@@ -241,11 +248,11 @@ def foreach(x: Expander, step: ir.Foreach, frame: Frame, pool: Handle) -> Handle
         ranks = Ranks()
         for index, found in enumerate(_elements(x, step, frame)):
             names: dict[str, Any] = {}
-            marks = ranks.marks(found.content)
+            marks = ranks.marks(content := found.content)
             inner = frame.inside((step.result, index), names, grow, rest, "element", *marks)
-            element = x.element(inner, found, grow)
-            names[step.name] = handle_of(element, True)
-            names |= step.values(index, element.output[0].value)
+            names[step.name] = element = x.element(inner, found, grow)
+            if step.position is not None or step.parts:
+                names |= step.values(index, content)
             if step.after is not None:
                 names["done"] = handle_of(_done(x, step, step.after, inner, element, tails, grow), False)
             tails.append(x.region(step.body, inner).operation)

@@ -7,14 +7,14 @@ which, is in the thoughts.
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar, final
 
-from msgspec import Struct
+from msgspec import Struct, StructMeta
 
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir.program import First, Foreach, Pool, Search, Step
@@ -170,6 +170,8 @@ class Several(Struct, eq=False):
 
 Handle = Operation | Several
 """A name for the thoughts of an operation: the operation itself where there is exactly one (`single`)."""
+_HANDLES = (Operation, Several)
+"""The same, which takes `isinstance` less time."""
 
 
 def handle_of(operation: Operation, single: bool) -> Handle:
@@ -180,9 +182,12 @@ def handle_of(operation: Operation, single: bool) -> Handle:
 _NO_NAMES: dict[str, Any] = {}
 
 
+class _StructMapping(StructMeta, ABCMeta):
+    """The class of a `Struct` that is a `Mapping`."""
+
+
 @final
-@dataclass(slots=True, eq=False)
-class Frame(Mapping[str, Any]):
+class Frame(Struct, Mapping[str, Any], eq=False, metaclass=_StructMapping):
     """The names of a block, over those of the blocks around it.
 
     `key` identifies this execution of the block within `around` (None for what the whole run sees), whatever
@@ -205,7 +210,7 @@ class Frame(Mapping[str, Any]):
     rest: int = 0
     scheme: str | None = None
     trial: Operation | None = None
-    again: Mapping[str, Any] = field(default_factory=dict)
+    again: Mapping[str, Any] = {}
     common: bool = False
     live: int = 0
 
@@ -225,11 +230,21 @@ class Frame(Mapping[str, Any]):
         """A frame for a block inside this one; `rest` more calls follow it in this block. `marks` tell its
         samples from those of other executions of the block."""
         self.live += 1
-        origin, rest = origin or self.origin, self.rest + rest
-        space = inside(self.space, *marks) if marks else self.space
-        shared, depth, trial, again = self.shared, self.depth, self.trial, self.again
-        common = self.common
-        return Frame(self, self, key, names, origin, space, shared, depth, rest, None, trial, again, common)
+        return Frame(
+            self,
+            self,
+            key,
+            names,
+            origin or self.origin,
+            inside(self.space, *marks) if marks else self.space,
+            self.shared,
+            self.depth,
+            self.rest + rest,
+            None,
+            self.trial,
+            self.again,
+            self.common,
+        )
 
     def apart(
         self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0, *marks: str | int
@@ -261,7 +276,7 @@ class Frame(Mapping[str, Any]):
             bound = self.find(name)
         except KeyError:
             return None
-        return bound if isinstance(bound, Handle) else None
+        return bound if isinstance(bound, _HANDLES) else None
 
     def pool(self, name: str) -> Handle:
         """The handle that the name of a pool is bound to."""
@@ -273,7 +288,7 @@ class Frame(Mapping[str, Any]):
         while frame is not None:
             if name in frame.names:
                 found = frame.names[name]
-                return found.bound(name) if isinstance(found, Handle) else found
+                return found.bound(name) if isinstance(found, _HANDLES) else found
             frame = frame.parent
         raise KeyError(name)
 
@@ -313,7 +328,7 @@ class Graph:
         """What is called once the parts of a join are known."""
         self._gathered: dict[Operation, _Gathered] = {}
 
-    def add(self, operation: Operation, inputs: Iterable[Operation], *, held: int = 0) -> Operation:
+    def add(self, operation: Operation, inputs: Collection[Operation], *, held: int = 0) -> Operation:
         """Add an operation that waits for `inputs`, and for `held` calls of `release`."""
         if len(self.operations) >= MAX_OPERATIONS:
             raise GraphFull(f"this run needs more than {MAX_OPERATIONS:,} operations")
@@ -321,7 +336,8 @@ class Graph:
         self.operations.append(operation)
         operation.waiting = held
         operation.frame.live += 1
-        self.connect(inputs, operation)
+        if inputs:
+            self.connect(inputs, operation)
         if operation.waiting == 0 and operation.state == WAITING:
             self._make_ready(operation)
         return operation
@@ -330,9 +346,8 @@ class Graph:
         self, thoughts: Iterable[Thought], frame: Frame, name: Any, origin: Operation | None
     ) -> Operation:
         """Add an operation whose thoughts are known: where a block starts."""
-        operation = Operation(None, "constant", frame, name, origin)
+        operation = Operation(None, "constant", frame, name, origin, state=DONE)
         operation.output = Thoughts(thoughts)
-        operation.state = DONE
         operation.sequence = len(self.operations)
         if origin is not None:
             operation.hops, operation.seconds = origin.hops, origin.seconds
@@ -342,10 +357,10 @@ class Graph:
 
     def connect(self, inputs: Iterable[Operation], operation: Operation) -> None:
         """Add connections from `inputs` to an operation that has not started."""
-        known = len(operation.inputs)
-        unique = operation.inputs = tuple(dict.fromkeys((*operation.inputs, *inputs)))
+        known = operation.inputs
+        operation.inputs = tuple(dict.fromkeys((*known, *inputs) if known else inputs))
         lost = False
-        for source in unique[known:] if known else unique:
+        for source in operation.inputs[len(known) :]:
             lost |= source.state != DONE and not self._follow(source, operation)
         if lost and not operation.inputs_optional:
             self.fail(operation)
@@ -433,9 +448,11 @@ class Graph:
         frame.live -= 1
         if not frame.live:
             frame.close()
-        successors, operation.successors = operation.successors, None
-        for successor in successors or ():
-            self.release(successor)
+        successors = operation.successors
+        if successors is not None:
+            operation.successors = None
+            for successor in successors:
+                self.release(successor)
 
     def skip(self, operation: Operation) -> None:
         """An operation is skipped; one that would have added operations skips their join."""
@@ -470,12 +487,24 @@ class Graph:
         self.ended.append(operation)
 
     def _end(self, operation: Operation, state: int, hops: int, seconds: float) -> None:
-        before_hops, before_seconds = critical_path(operation)
-        # Adding nothing would make another number of the same value.
-        operation.hops = before_hops + hops if hops else before_hops
-        operation.seconds = before_seconds + seconds if seconds else before_seconds
+        operation.hops, operation.seconds = critical_path(operation)
+        operation.hops += hops
+        if seconds:  # to add 0.0 makes another number, which takes memory
+            operation.seconds += seconds
         operation.state = state
         self.ended.append(operation)
+
+    @property
+    def thought_count(self) -> int:
+        """The number of its thoughts, each where it was made."""
+        found = 0
+        for operation in self.operations:
+            output = operation._output
+            if isinstance(output, Thought):
+                found += output.maker is operation and not output.empty
+            else:
+                found += sum([thought.maker is operation and not thought.empty for thought in output])
+        return found
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
@@ -538,6 +567,16 @@ def critical_path(operation: Operation) -> tuple[int, float]:
     return hops, seconds
 
 
+def calls_before(operation: Operation) -> int:
+    """Model calls on the critical path that leads to an operation."""
+    origin = operation.origin
+    hops = 0 if origin is None else origin.hops
+    for source in operation.inputs:
+        if source.hops > hops:
+            hops = source.hops
+    return hops
+
+
 def path_text(operation: Operation) -> str:
     """An operation's path in the run, as one word: `sort128/part[3]/generate`."""
     out = []
@@ -578,7 +617,7 @@ def largest_volume(thoughts: Iterable[Thought]) -> int:
     most = 0
     known: set[tuple[tuple[int, int], ...]] = set()
     for thought in thoughts:
-        if len(thought.parents) == 1 and not thought.parents[0].parents:
+        if isinstance(made_from := thought.made_from, Thought) and not made_from.parents:
             most = most or 1
             continue
         parents = tuple([parent.identity for parent in thought.parents])

@@ -110,7 +110,7 @@ def outcome_of(
         hops=operation.hops,
         volume=largest_volume(thoughts),
         operations=len(graph.operations) - graph.constants,
-        thought_count=sum(t.maker is o and not t.empty for o in graph.operations for t in o.output),
+        thought_count=graph.thought_count,
         failures=_failures(context),
         wall_s=wall,
         partial=partial,

@@ -60,17 +60,17 @@ class PlainTemplate:
         line = None
         try:
             for part in self._parts:
-                if isinstance(part, Shown):
-                    line = part.place
-                    if part.name not in values:
-                        raise TemplateError(f"'{part.name}' is undefined")
-                    part = rendering.text(values[part.name])
-                    line = None
-                rendering.write(len(part))
+                if not isinstance(part, str):
+                    name, line = part
+                    if name not in values:
+                        raise TemplateError(f"'{name}' is undefined")
+                    part = rendering.text(values[name])
                 written.append(part)
+            line, text = None, "".join(written)
+            rendering.write(len(text))
         except FAILURES as error:
             raise failure(error, line) from None
-        return "".join(written)
+        return text
 
 
 def read_plain(text: str) -> PlainTemplate | None:

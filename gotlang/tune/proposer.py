@@ -176,13 +176,13 @@ class Proposer:
         self._afford(asked)
         ROLE.set("proposer")  # of this task alone
         key, end = asked.key(), self._loop.time() + points.PATIENCE_S
-        (found, *_), _ = await self._sampler.sample(self.model, asked, key, [number], None)
+        (found,) = await self._sampler.sample(self.model, asked, key, [number], None)
         while isinstance(found, MissingSample):
             if not found.retryable or self._loop.time() > end:
                 raise Stop((BudgetExceeded if found.cut_off else ModelError)(found.reason))
             await asyncio.sleep(points.PAUSE_S)
             self._sampler.forget(key, number)
-            (found, *_), _ = await self._sampler.sample(self.model, asked, key, [number], None)
+            (found,) = await self._sampler.sample(self.model, asked, key, [number], None)
         completion = found[0].completion
         self._longest = max(self._longest, completion.output_tokens)
         fields = _read(form, completion.text)

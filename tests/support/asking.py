@@ -21,6 +21,15 @@ MODEL = "a-model"
 KEY = "sk-planted-0123456789abcdef"
 
 
+class Told(Permit):
+    """A permit that notes what the requests that brought nothing are told to have been charged."""
+
+    charges: list[Usage | None]
+
+    def failed(self, usage: Usage | None) -> None:
+        self.charges.append(usage)
+
+
 def a_request(text: str = "Sort 3, 1, 2.", **settings: Any) -> Request:
     return Request(
         MODEL, (Message("user", text),), DecodingSettings(**{"max_tokens": 64} | settings), prompt="sort"
@@ -68,7 +77,7 @@ def told(server: OpenAIServer | str, **arguments: Any) -> tuple[Reply | ModelErr
 
     async def work(model: OpenAIModel) -> Reply | ModelError:
         try:
-            return await model.ask(a_request(), 1, permit=Permit(failed=charges.append))
+            return await model.ask(a_request(), 1, permit=Told(charges))
         except ModelError as error:
             return error
 

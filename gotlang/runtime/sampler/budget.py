@@ -253,13 +253,19 @@ class Allowance(Struct):
     _under_way: bool = False
 
     @classmethod
+    def at_once(cls, budget: Budget, request: Request, calls: int, model: Model) -> Allowance | None:
+        """All of these calls where nothing is limited; None where there is a limit to reserve within."""
+        reservation = budget.unlimited(calls)
+        return None if reservation is None else cls(calls, budget, request, model.price, reservation)
+
+    @classmethod
     async def of(cls, budget: Budget, request: Request, calls: int, model: Model) -> Allowance:
         """Reserve as many calls as fit. Raises BudgetExceeded if not even one does, and UsageError for a
         limit in dollars and a model without a known price."""
         if budget.max_usd is not None:
             budget.check(model)
         price = model.price
-        reservation = budget.unlimited(calls) or await budget.reserve(request, calls, price)
+        reservation = await budget.reserve(request, calls, price)
         return cls(reservation.calls, budget, request, price, reservation)
 
     async def sending(self, sample: str = "") -> None:

@@ -19,6 +19,7 @@ from gotlang.models.base import Price, Usage
 from gotlang.models.prices import Spent
 from gotlang.runtime.graph import FAILED, Graph, Operation, before, path_key
 from gotlang.runtime.sampler.budget import Allowance
+from gotlang.runtime.sampler.events import SampleSource
 from gotlang.thought import packed, several
 
 Times = tuple[float, float, float]
@@ -119,6 +120,17 @@ class Round(Struct, frozen=True, gc=False):
         return map(Answered, several(self._latencies), several(self._usages), several(self._written))
 
     @property
+    def only(self) -> Usage | None:
+        """The tokens of its sample; None where it has several."""
+        usage, written = self._usages, self._written
+        return usage.part(written) if isinstance(usage, Usage) and isinstance(written, int) else None
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that its slowest sample took."""
+        return max(several(self._latencies))
+
+    @property
     def persistent(self) -> tuple[int, ...]:
         """The numbers of the samples that were in the persistent cache."""
         return several(self._persistent)
@@ -132,7 +144,8 @@ _Waits = dict[Operation, dict[int, float]]
 class Ledger(Struct):
     """The accounts of one run. `spent` is what really went over the wire in it.
 
-    `accounts` and `times` are set by `settle`. `shared` says that operations shared a sample.
+    `accounts` and `times` are set by `settle`. `shared` says that operations shared a sample, `stored` that
+    one was in the persistent cache.
     """
 
     accounts: tuple[Account, Account, Account] = field(
@@ -142,6 +155,7 @@ class Ledger(Struct):
     spent: Account = field(default_factory=Account)
     rounds: list[Round] = field(default_factory=list)
     shared: bool = False
+    stored: bool = False
     _usages: dict[Usage, Usage] = field(default_factory=dict)
 
     def note(
@@ -150,16 +164,20 @@ class Ledger(Struct):
         batch: int,
         price: Price | None,
         numbers: Sequence[int],
-        samples: Sequence[StoredSample],
-        persistent: frozenset[int],
+        found: Sequence[tuple[StoredSample, SampleSource]],
     ) -> None:
         """Add a round that was `asked` for as its first fields say."""
-        if len(samples) == 1:  # as most have
-            (one,) = samples
+        if len(found) == 1:  # as most have
+            ((one, source),) = found
             usage, written, number = self._known(one.usage), one.completion.output_tokens, numbers[0]
-            stored = number if persistent else ()
+            stored = number if source == "persistent" else ()
+            self.stored |= stored != ()
             self.rounds.append(Round(*asked, batch, price, number, one.latency_s, usage, written, stored))
             return
+        samples = [one for one, _ in found]
+        pairs = zip(numbers, found, strict=True)
+        persistent = sorted({number for number, (_, source) in pairs if source == "persistent"})
+        self.stored |= persistent != []
         self.rounds.append(
             Round(
                 *asked,
@@ -169,7 +187,7 @@ class Ledger(Struct):
                 packed([one.latency_s for one in samples]),
                 packed([self._known(one.usage) for one in samples]),
                 packed([one.completion.output_tokens for one in samples]),
-                packed(sorted(persistent)) if persistent else (),
+                packed(persistent) if persistent else (),
             )
         )
 
@@ -181,15 +199,22 @@ class Ledger(Struct):
     def settle(self, graph: Graph, result: Operation) -> None:
         """Compute the accounts, and the times along the critical path to `result`."""
         total = result.seconds
-        if self.shared or any(asked.persistent for asked in self.rounds):
+        if self.shared or self.stored:
             apart = self._count_apart(graph.operations)
             process, persistent = (_critical_path_s(graph, result, waits) for waits in apart)
             self.times = (total, process, persistent)
             return
-        # No sample was there before it was asked for, so all three accounts are the same.
+        # No sample was there before it was asked for, so all three accounts are the same. Most rounds are of
+        # one sample, and most of these have one of a few usages.
+        whole, alike = self.accounts[0], Counter[tuple[Price | None, Usage]]()
         for asked in self.rounds:
-            self._count(0, asked, list(asked.samples))
-        whole = self.accounts[0]
+            if (usage := asked.only) is not None:
+                alike[asked.price, usage] += 1
+                whole.sequential_s += asked.seconds
+            else:
+                self._count(0, asked, list(asked.samples))
+        for (price, usage), times in alike.items():
+            whole.add(times, times, usage.times(times), price, 0.0)
         self.accounts = (whole, replace(whole), replace(whole))
         self.times = (total, total, total)
 

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from gotlang.cache.base import Cache, StoredSample
 from gotlang.cache.coordination import Coordination, sample_name
@@ -36,7 +36,6 @@ from gotlang.runtime.sampler.events import (
     Observer,
     Retrying,
     Sample,
-    SampleSource,
     Streamed,
     Unsaved,
 )
@@ -57,7 +56,6 @@ _MOST_REFUSED = 2
 Found = StoredSample | MissingSample
 ABANDONED = MissingSample("it was not needed any more", True, 0.0, False)
 """What those get that wait for a sample which the operation that asked for it does not need any more."""
-NONE_STORED: frozenset[int] = frozenset()
 
 
 @final
@@ -138,8 +136,7 @@ class _Pending(Struct, eq=False):
     spare: bool = False
     """Whether another request for the same is under way, so that nothing is lost without this one."""
     numbers: list[int] = []
-    found: dict[int, Found] = {}
-    sources: dict[int, SampleSource] = {}
+    found: dict[int, Sample] = {}
     waiting: dict[int, list[asyncio.Future[Found]]] | None = None
 
     @property
@@ -148,13 +145,13 @@ class _Pending(Struct, eq=False):
         answer need not be this request's."""
         return self.model.simulated or self.spare
 
-    def give(self, number: int, found: Found) -> None:
+    def give(self, number: int, found: Sample) -> None:
         """A sample is there, or it will not come."""
         self.found[number] = found
         if self.waiting is not None:
             for waiter in self.waiting.pop(number, ()):
                 if not waiter.done():
-                    waiter.set_result(found)
+                    waiter.set_result(_alone(found))
 
     def give_up(
         self,
@@ -173,7 +170,7 @@ class _Pending(Struct, eq=False):
     async def wait(self, number: int) -> Found:
         """Wait for a sample that another operation asks for."""
         if number in self.found:
-            return self.found[number]
+            return _alone(self.found[number])
         if self.waiting is None:
             self.waiting = {}
         waiter: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
@@ -181,10 +178,15 @@ class _Pending(Struct, eq=False):
         return await waiter
 
 
+def _alone(found: Sample) -> Found:
+    """A sample without its source."""
+    return found if isinstance(found, MissingSample) else found[0]
+
+
 @final
-class _Sending(Struct, eq=False):
-    """One request with its retries: its permit. `limit` is when it has to be there, `claimed` whether nobody
-    else sends it."""
+class _Sending(Permit, eq=False):
+    """One request with its retries. `limit` is when it has to be there, `claimed` whether nobody
+    else sends it, `late` whether it came after its time."""
 
     sampler: Sampler
     pending: _Pending
@@ -192,6 +194,22 @@ class _Sending(Struct, eq=False):
     allowance: Allowance
     limit: asyncio.Timeout | None = None
     claimed: bool = False
+    late: bool = False
+
+    async def in_time(self, asked: Awaitable[Reply], seconds: float) -> Reply:
+        """A reply that has to be there so many seconds after the request went out. Raises TimeoutError."""
+        async with asyncio.timeout(None) as self.limit:
+            reply = await asked
+        # A simulated model does not take the time that it says it took.
+        self.late = reply.latency_s > seconds
+        if self.late:
+            raise TimeoutError
+        return reply
+
+    @property
+    def over(self) -> bool:
+        """Whether its time was over before it was there."""
+        return self.late or (self.limit is not None and self.limit.expired())
 
     async def send(self) -> None:
         """Before it goes out. Raises AlreadyCached if somebody else sends it, or has, and BudgetExceeded."""
@@ -210,6 +228,14 @@ class _Sending(Struct, eq=False):
         if not self.allowance.requests and self.limit is not None and pending.timeout_s is not None:
             self.limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
         await self.allowance.sending("" if pending.alone else sample_name(pending.key, numbers[0]))
+
+    def failed(self, usage: Usage | None) -> None:
+        """What was sent last brought nothing."""
+        self.allowance.failed(usage)
+
+    async def again(self) -> None:
+        """Reserve once more what the last request used up. Raises BudgetExceeded."""
+        await self.allowance.again()
 
     def waiting(self, reason: str, number: int, most: int, seconds: float) -> None:
         """A retry follows after a wait."""
@@ -289,9 +315,8 @@ class Sampler:
         enough: Callable[[str], bool] | None = None,
         hedge: float | None = None,
         own: bool = False,
-    ) -> tuple[list[Sample], frozenset[int]]:
-        """The samples of a request with these numbers, in their order, and the numbers of those that were
-        stored before.
+    ) -> list[Sample]:
+        """The samples of a request with these numbers, in their order.
 
         `key` is the request's, `operation` the operation that asks (None for none of a graph). `batched` asks
         for all that are missing in one request, if the endpoint supports `n`. `timeout_s` is how many seconds
@@ -300,35 +325,42 @@ class Sampler:
         numbers that no other operation of the run can ask for, so that nothing is kept for others. Raises
         nothing unless it is cancelled: a sample that cannot be had is a MissingSample.
         """
-        # At temperature 0 equal requests are equal calls: every sample is the first.
-        if request.settings.temperature == 0:
-            numbers = [0] * len(numbers)
-        process = self._process
         pending = _Pending(model, request, key, operation, timeout_s, enough, hedge)
-        mine, names = pending.numbers, [] if own else [(key, number) for number in numbers]
         if own:
-            mine += numbers
-        for name in names:
-            if name not in process:
-                process[name] = pending
-                mine.append(name[1])
-        persistent = NONE_STORED
-        if mine:
-            try:
-                persistent = await self._obtain(pending, batched)
-            finally:
-                if names:
-                    self._share(pending)
-        samples: list[Sample] = []
-        if len(mine) < len(numbers):
-            self.ledger.shared = True
+            pending.numbers += numbers
+            if len(numbers) == 1 and self.store is None and hedge is None:  # as most are without a cache
+                while not pending.found:
+                    await self._ask(pending, pending.numbers)
+            else:
+                await self._obtain(pending, batched)
+            samples = [pending.found[number] for number in numbers]
         else:
-            names = []
-            for number in mine:
-                one = pending.found[number]
-                samples.append(one if isinstance(one, MissingSample) else (one, pending.sources[number]))
-        for name in names:
-            there, number = process[name], name[1]
+            # At temperature 0 equal requests are equal calls: every sample is the first.
+            numbers = numbers if request.settings.temperature != 0 else [0] * len(numbers)
+            samples = await self._sample_shared(pending, numbers, batched)
+        if self.observe is not None:
+            self.observe(Asked(request, key, tuple(numbers), tuple(samples), model.name, operation))
+        return samples
+
+    async def _sample_shared(
+        self, pending: _Pending, numbers: Sequence[int], batched: bool = True
+    ) -> list[Sample]:
+        """Samples that other operations of the run may ask for too: each is obtained by the first."""
+        process, key = self._process, pending.key
+        for number in numbers:
+            if (key, number) not in process:
+                process[key, number] = pending
+                pending.numbers.append(number)
+        if len(pending.numbers) < len(numbers):
+            self.ledger.shared = True
+        if pending.numbers:
+            try:
+                await self._obtain(pending, batched)
+            finally:
+                self._share(pending)
+        samples: list[Sample] = []
+        for number in numbers:
+            there = process[key, number]
             if isinstance(there, _Pending):
                 self.idle(1)  # it takes the place of no operation that asks for its own samples
                 try:
@@ -336,24 +368,14 @@ class Sampler:
                 finally:
                     self.idle(-1)
             if there is ABANDONED:
-                again, _ = await self.sample(
-                    model,
-                    request,
-                    key,
-                    [number],
-                    operation,
-                    timeout_s=timeout_s,
-                    enough=enough,
-                    hedge=hedge,
-                )
-                samples += again
+                again = _Pending(pending.model, pending.request, key, pending.operation)
+                again.timeout_s, again.enough, again.hedge = pending.timeout_s, pending.enough, pending.hedge
+                samples += await self._sample_shared(again, [number])
             elif isinstance(there, MissingSample):
                 samples.append(there)
             else:
-                samples.append((there, pending.sources.pop(number, "process")))
-        if self.observe is not None:
-            self.observe(Asked(request, key, tuple(numbers), tuple(samples), model.name, operation))
-        return samples, persistent
+                samples.append(pending.found.pop(number, (there, "process")))
+        return samples
 
     def _share(self, pending: _Pending) -> None:
         """Keep what others of this run may ask for too. What was not obtained, since its operation was
@@ -363,7 +385,7 @@ class Sampler:
                 pending.give(number, ABANDONED)
                 del pending.found[number], self._process[pending.key, number]
         for number, found in pending.found.items():
-            self._process[pending.key, number] = found
+            self._process[pending.key, number] = _alone(found)
 
     async def noted(self, request: Request) -> str | None:
         """What was noted under a request that no model gets, in this run or in one before."""
@@ -397,8 +419,8 @@ class Sampler:
             if (note := self.store.note()) is not None:
                 self.notes[note] = None
 
-    async def _obtain(self, pending: _Pending, batched: bool) -> frozenset[int]:
-        """Get samples from the persistent cache or the model; the numbers of those that were stored."""
+    async def _obtain(self, pending: _Pending, batched: bool) -> None:
+        """Get samples from the persistent cache or the model."""
         if self.store is not None:
             try:
                 await self._look_up(self.store, pending, pending.numbers)
@@ -416,9 +438,6 @@ class Sampler:
                 async with asyncio.TaskGroup() as group:
                     for chunk in chunks:
                         group.create_task(ask(pending, chunk))
-        if self.store is None:
-            return NONE_STORED
-        return frozenset(number for number, source in pending.sources.items() if source == "persistent")
 
     async def _hedged(self, pending: _Pending, numbers: list[int]) -> None:
         """Send one request for these samples, and a second one where it takes longer than most did; what
@@ -437,15 +456,14 @@ class Sampler:
                 tasks.append(asyncio.create_task(self._ask(other, numbers)))
             while left := [task for task in tasks if not task.done()]:
                 await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
-                if any(isinstance(each.found.get(numbers[0]), StoredSample) for each in (pending, other)):
+                if any(isinstance(each.found.get(numbers[0]), tuple) for each in (pending, other)):
                     break
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         for number, found in other.found.items():
-            if isinstance(found, StoredSample) and not isinstance(pending.found.get(number), StoredSample):
-                pending.sources[number] = "model"
+            if isinstance(found, tuple) and not isinstance(pending.found.get(number), tuple):
                 pending.give(number, found)
         return None
 
@@ -453,8 +471,7 @@ class Sampler:
         """Take what is stored of these samples; whether there is any. Raises CacheError."""
         stored = await store.cache.aget(pending.key, numbers)
         for number, found in stored.items():
-            pending.sources[number] = "persistent"
-            pending.give(number, found)
+            pending.give(number, (found, "persistent"))
         await self.budget.found(pending.key, stored, pending.model.price)
         self.ledger.spent.free_calls += len(stored)
         return bool(stored)
@@ -503,8 +520,7 @@ class Sampler:
 
         def give_back(claimed: bool) -> None:
             if claimed:
-                shared.release(pending.key, numbers)
-                shared.flush_soon()
+                self._give_back(pending, numbers)
 
         try:
             return await shared.soon(partial(shared.claim, pending.key, numbers), give_back)
@@ -513,6 +529,12 @@ class Sampler:
                 raise
             self.notes[f"other processes may pay for the same requests: {error.in_words()}"] = None
             return True
+
+    def _give_back(self, pending: _Pending, numbers: list[int]) -> None:
+        """Others may request these samples."""
+        if (shared := self.shared(pending)) is not None:
+            shared.release(pending.key, numbers)
+            shared.flush_soon()
 
     def _lost(self, pending: _Pending, numbers: list[int], error: CacheError) -> None:
         """These samples cannot be had, since the cache cannot be read, or what is spent cannot be written."""
@@ -528,8 +550,11 @@ class Sampler:
 
     async def _request(self, pending: _Pending, numbers: list[int]) -> None:
         """Send one request within the budget, and keep what it brings."""
+        model, budget, most = pending.model, self.budget, len(numbers)
         try:
-            allowance = await Allowance.of(self.budget, pending.request, len(numbers), pending.model)
+            allowance = Allowance.at_once(budget, pending.request, most, model)
+            if allowance is None:
+                allowance = await Allowance.of(budget, pending.request, most, model)
         except BudgetExceeded as error:
             self.refused = self.refused or not pending.spare
             return pending.give_up(numbers, error.message, cut_off=True)
@@ -541,87 +566,67 @@ class Sampler:
             allowance.end()
             return pending.give_up(numbers, self.stopping, cut_off=True)
         sending = _Sending(self, pending, numbers, allowance)
+        if pending.enough is not None or (self.streaming and self.observe is not None):
+            sending.listen = self._listener(pending, numbers)
         try:
             try:
-                await self._send(sending)
-            finally:
-                allowance.end()
-                self.ledger.spent.pay(allowance, pending.model.price)
+                asked = model.ask(pending.request, allowance.calls, numbers[0], sending)
+                if pending.timeout_s is None:
+                    reply = await asked
+                else:
+                    reply = await sending.in_time(asked, pending.timeout_s)
+                if not reply.completions:
+                    raise ModelError(f"`{model.name}` returned no completion and no reason why", requests=1)
+            except (Exception, asyncio.CancelledError) as error:
+                self._failed(sending, error)
+            else:
+                await self._keep(sending, reply)
         finally:
-            if sending.claimed and (shared := self.shared(pending)) is not None:
-                shared.release(pending.key, numbers)
-                shared.flush_soon()
+            allowance.end()
+            self.ledger.spent.pay(allowance, model.price)
+            if sending.claimed:
+                self._give_back(pending, numbers)
         return None
 
-    async def _send(self, sending: _Sending) -> None:
-        """Send a request, unless somebody else does, and keep what it brings."""
-        pending, numbers, allowance = sending.pending, sending.numbers, sending.allowance
-        model, spent, late = pending.model, self.ledger.spent, False
-        limit = sending.limit = None if pending.timeout_s is None else asyncio.timeout(None)
-        try:
-            listen = self._listener(pending, numbers)
-            permit = Permit(sending.send, allowance.failed, allowance.again, sending.waiting, listen)
-            asked = model.ask(pending.request, allowance.calls, numbers[0], permit)
-            reply = await (asked if limit is None else _within(limit, asked))
-            if late := pending.timeout_s is not None and reply.latency_s > pending.timeout_s:
-                raise TimeoutError  # a simulated model does not take the time that it says it took
-            answered = len(reply.completions)
-            if not answered:
-                raise ModelError(f"`{model.name}` returned no completion and no reason why", requests=1)
-        except AlreadyCached:
-            pass
-        except CacheError as error:
-            self._lost(pending, numbers, error)
-        except BudgetExceeded as error:
-            self.refused = self.refused or not pending.spare
-            spent.requests += allowance.requests
-            pending.give_up(numbers, error.message, cut_off=True)
-        except Waiting as error:
-            self.waiting.append(error.question)
-            pending.give_up(numbers, error.message, cut_off=True)
-        except ModelError as error:
-            if isinstance(error, OutsideSimulation):
-                self.outside = self.outside or error
-            spent.requests += error.requests
-            pending.give_up(numbers, error.in_words(), retryable=error.retryable)
-        except asyncio.CancelledError:
-            spent.requests += allowance.requests
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            pending.give_up(numbers, f"`{model.name}` gave up without a reason")
-        except Exception as error:
-            # A model is foreign code; what it raises against its contract ends this request, not the others.
-            spent.requests += allowance.requests
-            reason = f"`{model.name}` raised {type(error).__name__}: {error}"
-            over = late or (limit is not None and limit.expired())
-            seconds = pending.timeout_s or 0.0 if over else 0.0
-            if seconds:
-                reason = f"no response within {seconds:g} seconds"
-            pending.give_up(numbers, reason, seconds=seconds)
-        else:
-            spent.requests += reply.requests
-            spent.sequential_s += reply.latency_s
-            if reply.notes:
-                self.notes.update(dict.fromkeys(reply.notes))
-            if pending.enough is not None and reply.first_s is None:
-                self.notes[f"`{model.name}` does not stream: `stop when` saves nothing"] = None
-                ended = tuple(_ended(one, pending.enough) for one in reply.completions)
-                reply = structs.replace(reply, completions=ended)
-            if listen is not None:
-                for at, completion in enumerate(reply.completions[: len(numbers)]):
-                    listen(at, completion.text)
-            try:
-                await self._keep(pending, numbers, reply)
-            finally:
-                usage = reply.usage if reply.usage_known else None
-                allowance.answered(answered + reply.extra, usage, reply.told)
+    def _failed(self, sending: _Sending, error: BaseException) -> None:
+        """A request brought nothing. Raises what ends the run with it."""
+        pending, numbers, sent = sending.pending, sending.numbers, sending.allowance.requests
+        model, spent = pending.model, self.ledger.spent
+        match error:
+            case AlreadyCached():
+                pass
+            case CacheError():
+                self._lost(pending, numbers, error)
+            case Waiting():
+                self.waiting.append(error.question)
+                pending.give_up(numbers, error.message, cut_off=True)
+            case BudgetExceeded():
+                spent.requests += sent
+                self.refused = self.refused or not pending.spare
+                pending.give_up(numbers, error.message, cut_off=True)
+            case ModelError():
+                spent.requests += error.requests
+                if isinstance(error, OutsideSimulation):
+                    self.outside = self.outside or error
+                pending.give_up(numbers, error.in_words(), retryable=error.retryable)
+            case asyncio.CancelledError():
+                spent.requests += sent
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise error
+                pending.give_up(numbers, f"`{model.name}` gave up without a reason")
+            case _:
+                # A model is foreign code; what it raises against its contract ends this request alone.
+                spent.requests += sent
+                seconds = pending.timeout_s or 0.0 if sending.over else 0.0
+                reason = f"`{model.name}` raised {type(error).__name__}: {error}"
+                if seconds:
+                    reason = f"no response within {seconds:g} seconds"
+                pending.give_up(numbers, reason, seconds=seconds)
 
-    def _listener(self, pending: _Pending, numbers: list[int]) -> Listener | None:
+    def _listener(self, pending: _Pending, numbers: list[int]) -> Listener:
         """What hears a stream: observers, and the program's own condition."""
         enough, observe = pending.enough, self.observe if self.streaming else None
-        if enough is None and observe is None:
-            return None
 
         def listen(at: int, text: str) -> bool:
             if observe is not None and at < len(numbers):
@@ -630,22 +635,35 @@ class Sampler:
 
         return listen
 
-    async def _keep(self, pending: _Pending, numbers: list[int], reply: Reply) -> None:
+    async def _keep(self, sending: _Sending, reply: Reply) -> None:
         """Store the completions before anything else can go wrong, and hand them out."""
-        self.queue.took(pending.model.name, reply.latency_s)
-        made, usage, answered = self.now(), reply.usage, len(reply.completions)
+        pending, numbers, listen = sending.pending, sending.numbers, sending.listen
+        completions, usage, model, spent = reply.completions, reply.usage, pending.model, self.ledger.spent
+        spent.requests += reply.requests
+        spent.sequential_s += reply.latency_s
+        if reply.notes:
+            self.notes.update(dict.fromkeys(reply.notes))
+        if pending.enough is not None and reply.first_s is None:
+            self.notes[f"`{model.name}` does not stream: `stop when` saves nothing"] = None
+            completions = tuple(_ended(one, pending.enough) for one in completions)
+        if listen is not None:
+            for at, completion in enumerate(completions[: len(numbers)]):
+                listen(at, completion.text)
+        self.queue.took(model.name, reply.latency_s)
+        made, answered = self.now(), len(completions)
         seconds = reply.latencies_s if len(reply.latencies_s) == answered else (reply.latency_s,) * answered
         stored = {
             numbers[at]: StoredSample(completion, usage, seconds[at], answered, at, made, reply.first_s)
-            for at, completion in enumerate(reply.completions[: len(numbers)])
+            for at, completion in enumerate(completions[: len(numbers)])
         }
         try:
             if self.store is not None:
                 self._tell_unsaved(await self.store.put(pending.key, pending.request, stored))
         finally:
             for number, sample in stored.items():
-                pending.sources[number] = "model"
-                pending.give(number, sample)
+                pending.give(number, (sample, "model"))
+            billed = usage if reply.usage_known else None
+            sending.allowance.answered(answered + reply.extra, billed, reply.told)
 
     def _tell_unsaved(self, unsaved: int) -> None:
         """Tell at once of samples that could not be written, or that could be after all."""
@@ -654,12 +672,6 @@ class Sampler:
                 self.observe(Unsaved(unsaved, self.store.trouble))
             if unsaved > 0 and self.on_loss is not None:
                 self.on_loss(self.store.trouble)
-
-
-async def _within(limit: asyncio.Timeout, asked: Awaitable[Reply]) -> Reply:
-    """A reply that has to be there before a limit."""
-    async with limit:
-        return await asked
 
 
 def _ended(one: Completion, enough: Callable[[str], bool]) -> Completion:
