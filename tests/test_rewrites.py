@@ -236,3 +236,28 @@ def test_the_page_on_studies_has_every_rewrite() -> None:
     page = (Path(__file__).parents[1] / "docs/studies.md").read_text("utf-8")
     for one in REWRITES:
         assert f"| `{one.name}` | {one.doc} | {one.calls} | {one.needs} |" in page
+
+
+def test_programs_with_imports_and_definitions_are_rewritten(tmp_path: Path) -> None:
+    parts = (
+        'prompt guess(n: int) -> int:\n    temperature 0.8\n    "{{ n }}"\n\n'
+        "score off(x: int, n: int) -> lower, best 0:\n    abs(x - n)\n"
+    )
+    scheme = "scheme main(n: int) -> int:\n    Generate() guess({n})\n    Score() off(it, n)\n"
+    head = (
+        "from std.vote import BestOf\n"
+        'from "parts.got" import guess, off\n\n'
+        "function twice(x: int) -> int = x * 2\n\n"
+        "scheme other(n: int) -> int:\n    BestOf(2) guess(twice(n)), off(it, n)\n\n"
+    )
+    (tmp_path / "parts.got").write_text(parts)
+    (tmp_path / "main.got").write_text(head + scheme.replace("{n}", "twice(n)"))
+    program, plain = load(tmp_path / "main.got"), compile(parts + scheme.replace("{n}", "n * 2"))
+    found = variants(program, "main", depth=2)
+    assert [one.name for one in found] == [one.name for one in variants(plain, "main", depth=2)]
+    assert "best_of(guess)" in {one.name for one in found}
+    again = variant(program, "main", "best_of(guess)")
+    assert head in again.text.replace("\n\nparam guess_tries = 5 in 1..10", "")
+    assert "Generate(k=guess_tries) guess(twice(n))" in again.text
+    model = SimulatedModel({"guess": lambda rng, n: str(n // 2 + rng.randrange(2))})
+    assert again.program.run(n=3, scheme="main", options=Options(model=model)).value == 3

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, cast, final
 from msgspec import structs
 
 from gotlang.analysis import analyze
-from gotlang.compiler import Compiled, compile_source
+from gotlang.compiler import Compilation, Compiled, compile_source
 from gotlang.diagnostics import Diagnostic
 from gotlang.errors import UsageError
 from gotlang.ir.evaluate import evaluate
@@ -94,13 +94,7 @@ class Variant(Generic[P]):
         """The program of this text."""
         if not self.rewrites:
             return self.original
-        sources = self.compiled.sources
-
-        def read(name: str) -> str:
-            return sources[name].text if name in sources else Path(name).read_text("utf-8")
-
-        source = Source(self.compiled.source.name, self.text)
-        return self.original.changed(compile_source(source, read).compiled())
+        return self.original.changed(_from_text(self.compiled, self.text).compiled())
 
     def covers(self, other: Variant[P]) -> bool:
         """Whether another one is a special case of it: that of some rewrites switched off."""
@@ -230,12 +224,24 @@ def _compiled(stage: Stage, change: Change, seen: set[n.Scheme]) -> Compiled | N
     own, *others = whole.modules
     declarations = [scheme if d is stage.scheme else d for d in own.declarations]
     module = structs.replace(own, declarations=_with_params(declarations, change.numbers, whole.source))
+    if any(a is not b for a, b in zip(whole.modules, whole.checked.modules, strict=True)):
+        found = _from_text(whole, format_module(module, whole.source))  # with imports or definitions
+        return found.compiled() if found.ok else None
     modules = (module, *others)
     studies = {id(d): None for d in declarations if isinstance(d, n.Study)}
     checked = check(modules, (), studies, whole.sources)
     if checked.ok and not any(found.severity == "error" for found in analyze(checked, None)):
         return Compiled(whole.source, whole.sources, modules, checked.diagnostics, checked)
     return None
+
+
+def _from_text(whole: Compiled, text: str) -> Compilation:
+    """A program with another text of its own file."""
+
+    def read(name: str) -> str:
+        return whole.sources[name].text if name in whole.sources else Path(name).read_text("utf-8")
+
+    return compile_source(Source(whole.source.name, text), read)
 
 
 def _with_params(

@@ -23,7 +23,7 @@ def _vote(stage: Stage) -> Iterator[Change]:
 
 VOTE = Rewrite(
     "vote",
-    "asks n times and takes the most frequent value",
+    "takes n samples and returns the most frequent value",
     "from as many to n times as many",
     "one sample",
     _vote,
@@ -50,7 +50,7 @@ def _best_of(stage: Stage) -> Iterator[Change]:
 
 BEST_OF = Rewrite(
     "best_of",
-    "asks n times and keeps the best by its score",
+    "takes n samples and keeps the best by its score",
     "from as many to n times as many",
     "one sample, and a score; or a constant number of samples",
     _best_of,
@@ -79,7 +79,7 @@ def _two_models(stage: Stage) -> Iterator[Change]:
 
 TWO_MODELS = Rewrite(
     "two_models",
-    "asks two models for the samples among which one is chosen",
+    "draws the samples of a selection from two models",
     "from as many to 1 + n times as many",
     "several samples, and `vary model in [...]` or `vary models in [...]`",
     _two_models,
@@ -108,8 +108,8 @@ def _escalate(stage: Stage) -> Iterator[Change]:
 
 ESCALATE = Rewrite(
     "escalate",
-    "asks one model, and another one only where what the first says is not right",
+    "calls one model, and another one only if the first result is not right",
     "from as many to three times as many",
-    "a score with `best` or a prompt that gives a bool, and models as above",
+    "a score with `best` or a prompt that returns a bool, and models as above",
     _escalate,
 )

@@ -236,8 +236,8 @@ def _with(formula: str, names: Mapping[str, str]) -> str:
 
 SPLIT = Rewrite(
     "split",
-    "solves the parts of an input separately, in a `foreach`, and joins what they give in a `reduce`",
-    "at most 1 + parts + (parts - 1) * (what a merge asks) times as many; one more where a prompt splits",
+    "solves the parts of an input separately, in a `foreach`, and merges the results in a `reduce`",
+    "at most 1 + parts + (parts - 1) * (calls per merge) times as many; one more if a prompt splits",
     "an input that is a list or that a prompt splits; a prompt that joins two results, or lists or counts",
     _changes,
 )

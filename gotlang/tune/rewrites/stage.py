@@ -10,6 +10,7 @@ from typing import TypeVar, cast, final
 from msgspec import structs
 
 from gotlang.compiler import Compiled
+from gotlang.scope import PoolType
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.steps import setting
 from gotlang.semantics.symbols import RESERVED, Signature
@@ -127,14 +128,25 @@ class Stage:
     @property
     def once(self) -> bool:
         """Whether it asks one sample for one thought."""
-        pool = self.program.checked.pools.get(id(self.head))
+        pool = self._pool(self.head)
         return pool is not None and pool.single
 
     @property
     def single(self) -> bool:
         """Whether exactly one thought is left at its end."""
-        pool = self.program.checked.pools.get(id(self.suite.statements[self.stop - 1]))
+        pool = self._pool(self.suite.statements[self.stop - 1])
         return pool is not None and pool.single
+
+    def _pool(self, node: n.Statement) -> PoolType | None:
+        """What a statement leaves. One with a name of another file is checked as another node of its place."""
+        found = self.program.checked.pools.get(id(node))
+        return found or self._pools.get(node.span)
+
+    @cached_property
+    def _pools(self) -> dict[Span, PoolType]:
+        pools = self.program.checked.pools
+        checked = self.program.checked.symbols.nodes[self.scheme.name.text]
+        return {part.span: pools[id(part)] for part in walk(checked) if id(part) in pools}
 
     def has(self, operations: frozenset[str]) -> bool:
         """Whether one of these operations is among its steps after the first."""

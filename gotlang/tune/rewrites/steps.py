@@ -40,9 +40,9 @@ def _drop(stage: Stage) -> Iterator[Change]:
 
 DROP = Rewrite(
     "drop",
-    "asks once, without choosing among samples; or improves nothing",
+    "takes one sample instead of selecting among several, or removes an improvement",
     "at most as many",
-    "samples among which one is chosen, or steps that improve",
+    "a selection among samples, or steps that improve",
     _drop,
 )
 
@@ -70,9 +70,9 @@ def _other_prompt(stage: Stage) -> Iterator[Change]:
 
 OTHER_PROMPT = Rewrite(
     "other_prompt",
-    "asks another prompt that takes and gives the same types",
+    "calls another prompt with the same types",
     "as many as before",
-    "a prompt with parameters of the same types, told apart by type or name",
+    "a prompt with parameters of the same types, distinguishable by type or name",
     _other_prompt,
 )
 
@@ -104,7 +104,7 @@ REFINE = Rewrite(
     "refine",
     "adds rounds in which a prompt improves the thought, and keeps the best of old and new",
     "from as many to 1 + rounds * (n + 1) times as many",
-    "a prompt that gives the same type and is shown the thought",
+    "a prompt that returns the same type and shows the thought",
     _refine,
 )
 
@@ -126,6 +126,6 @@ VALIDATE = Rewrite(
     "validate",
     "checks the thought, and lets a prompt improve it up to n times, until it is right",
     "from as many to 2 + 2n times as many",
-    "such a prompt, and a score with `best` or a prompt that gives a bool",
+    "such a prompt, and a score with `best` or a prompt that returns a bool",
     _validate,
 )
