@@ -138,7 +138,7 @@ class Stage:
         return pool is not None and pool.single
 
     def _pool(self, node: n.Statement) -> PoolType | None:
-        """What a statement leaves. One with a name of another file is checked as another node of its place."""
+        """What a statement leaves, looked up by its place where names of other files made it another node."""
         found = self.program.checked.pools.get(id(node))
         return found or self._pools.get(node.span)
 
