@@ -317,6 +317,39 @@ def test_the_keyboard_alone_searches_tags_opens_and_walks_through_a_run(
     window.until("document.getElementById('told').textContent.includes('does not answer')")
 
 
+def test_of_many_runs_a_hundred_are_drawn_and_all_are_found(window: Browser, tmp_path: Path) -> None:
+    writing.write(tmp_path)
+    with OpenAIServer(writing.answer) as server:
+        model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-x", "OPENAI_MODEL": "small"}
+        assert gotc("run", "text.got", "--as", "r0", cwd=tmp_path, **model).returncode == 0
+    runs = tmp_path / ".gotc" / "runs"
+    record = json.loads((runs / "r0.json").read_text())
+    for number in range(1, 130):
+        more = {**record, "run": f"r{number}", "started": record["started"] - number}
+        (runs / f"r{number}.json").write_text(json.dumps(more))
+    lines = "return document.querySelectorAll('#list tbody tr').length"
+    with studio(tmp_path, **model) as served:
+        window.open(served.address)
+        assert window.run(lines) == 100
+        sums = window.run("return document.getElementById('sums').textContent")
+        assert sums == "130 of 130 · $0.0000 spent on models · the cost of 130 is unknown"
+        press_button(window, "Show more: 30 are left")
+        assert window.run(lines) == 130
+        window.run("document.getElementById('search').focus()")
+        window.press("r129")
+        assert window.run(lines) == 1
+        clean(window)
+        window.open(served.at("/nowhere"))
+        assert "there is no such page" in window.run("return document.body.innerText")
+        assert window.run("return document.querySelector('.menu a').textContent") == "Runs"
+        assert all("404 (Not Found)" in error for error in window.errors())
+        assert served.get("/nowhere").status == 404
+        # What a command says is told as it says it: the error, and its help in brackets.
+        order = {"file": "text.got", "scheme": "text", "inputs": {}, "model": "openai:small"}
+        told = served.post("/runs", {**order, "limits": {"max_usd": 1}}).data
+        assert told["error"].startswith("the price of `small` is unknown") and "--prices" in told["help"]
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_pages_fit_400_pixels_and_are_dark_where_that_is_wanted(
     tmp_path: Path, dark: bool, keep: Keep

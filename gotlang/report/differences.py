@@ -46,7 +46,7 @@ def _lines(before: str, after: str, context: int) -> Lines:
 
 def settings_of(record: RunRecord) -> dict[str, Any]:
     """The params and settings of a run by name."""
-    params = {f"set {name}": value for name, value in record.settings.get("set") or ()}
+    params = {f"param {name}": value for name, value in record.settings.get("set") or ()}
     told = {name: record.settings.get(name) for name in _TOLD}
     inputs = {f"input {name}": value for name, value in record.inputs.items()}
     return {"scheme": record.scheme, **told, **params, **inputs, "model": record.model}

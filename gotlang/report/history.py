@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from gotlang.errors import UsageError, reporting
 from gotlang.models.prices import Spent
+from gotlang.processes import has_ended, machine, process_name
 from gotlang.reading import read_own
 from gotlang.records import Count, InvalidRecord, Seconds, from_json, from_plain, to_json
 from gotlang.writing import Draft, create_file, open_own, replace_file, truncate, write_all
@@ -134,8 +135,9 @@ class RunRecord(Struct, frozen=True):
     command by parameter, as they applied; `started` and `ended` are Unix times; `cache` is the cache of
     the run, None without one. `document` is what `--json` prints (`gotlang.report.stored` and `studied` say
     what other kinds have), `error` what ended the run instead. `spent` is what it spent, however it ended
-    (None: unknown). `resumed` names the run that this one repeats, `pid` is its process. `scheme` are the
-    names of all schemes of a comparison, separated by commas.
+    (None: unknown). `resumed` names the run that this one repeats, `process` the process that
+    writes it (see `gotlang.processes`). `scheme` are the names of all schemes of a comparison, separated by
+    commas.
     """
 
     run: _Name
@@ -152,7 +154,7 @@ class RunRecord(Struct, frozen=True):
     state: State = "running"
     started: _Moment = 0.0
     ended: _Moment | None = None
-    pid: _Number = 0
+    process: str = ""
     spent: Spent | None = None
     document: dict[str, Any] | None = None
     error: str | None = None
@@ -169,7 +171,7 @@ class History:
 
     def start(self, record: RunRecord) -> RunRecord:
         """Record that a run starts. Raises OSError if that cannot be written."""
-        started = replace(record, state="running", started=time.time(), pid=os.getpid())
+        started = replace(record, state="running", started=time.time(), process=process_name())
         self._replace(f"{record.run}.json", [started])
         return started
 
@@ -425,19 +427,13 @@ def outcome_text(record: RunRecord) -> str:
 
 def state_now(record: RunRecord) -> State:
     """A record's state, or `killed` if it says `running` and its process is gone."""
-    return "killed" if record.state == "running" and not _alive(record.pid) else record.state
+    return "killed" if record.state == "running" and not _alive(record.process) else record.state
 
 
-def _alive(pid: int) -> bool:
-    if os.name != "posix" or pid <= 0:
-        return pid > 0
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # another user's
-    return True
+def _alive(process: str) -> bool:
+    """Whether a process runs, as far as it is known: one of this host from before its last start does not."""
+    here, where = machine(), process.partition(":")[0]
+    return not has_ended(process) and (where == here or where.partition("/")[0] != here.partition("/")[0])
 
 
 def _operation(line: bytes) -> dict[str, Any]:

@@ -81,7 +81,8 @@ class Processes:
         until = time.monotonic() + START_S
         while not (history.folder / f"{name}.json").is_file():
             if process.poll() is not None:
-                raise UsageError(self.said(name) or "the run ended before it began")
+                error, _, help = self.said(name).removeprefix("error: ").partition("\n  = help: ")
+                raise UsageError(error or "the run ended before it began", help=help or None)
             if time.monotonic() > until:
                 self.stop(name)
                 raise UsageError("the run has not begun", help=self.said(name) or None)

@@ -24,7 +24,7 @@ from gotlang.report.page import asset
 from gotlang.studio.guard import Guard
 from gotlang.studio.pages import PAGES
 from gotlang.studio.processes import Processes
-from gotlang.studio.views import refused
+from gotlang.studio.views import missing, refused
 from gotlang.writing import real_path
 
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -94,7 +94,7 @@ def application(studio: Studio) -> Starlette:
     routes = [route for module in modules for route in module.ROUTES]
     app = Starlette(
         routes=[*routes, Route("/assets/{name}", _asset)],
-        exception_handlers={GotError: refused},
+        exception_handlers={GotError: refused, 404: missing},
     )
     app.state.studio = studio
     app.state.links = [link for module in modules if (link := getattr(module, "LINK", None))]

@@ -60,6 +60,14 @@ async def content(request: Request, kind: type[T]) -> T:
         raise UsageError(f"the request is wrong: {error}") from None
 
 
+async def missing(request: Request, error: Exception) -> Response:
+    """The response to an address that is none."""
+    told = UsageError("there is no such page", help="the page Runs leads to all")
+    response = await refused(request, told)
+    response.status_code = 404
+    return response
+
+
 async def refused(request: Request, error: Exception) -> Response:
     """A GotError as a response: JSON for scripts, a page for people."""
     assert isinstance(error, GotError)

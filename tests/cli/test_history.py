@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -224,7 +227,23 @@ def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
     history = History(tmp_path)
     alive = history.start(record("a"))
     assert state_now(alive) == "running"
-    assert state_now(replace(alive, pid=2**22 + 1)) == "killed"
+    host, _, ids = alive.process.partition("/")
+    gone = alive.process.replace(f":{os.getpid()}:", f":{2**22 + 1}:")
+    began_later = f"{alive.process}0"  # another process that has the number now
+    before_this_start = f"{host}/another-boot/1:{os.getpid()}:5"
+    for ended in (gone, began_later, before_this_start, ""):
+        assert state_now(replace(alive, process=ended)) == "killed", ended
+    assert state_now(replace(alive, process=f"elsewhere/{ids}")) == "running"  # nothing is known of it
+    zombie = subprocess.Popen(
+        [sys.executable, "-c", "from gotlang.processes import process_name as p; print(p())"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert zombie.stdout is not None
+    named = zombie.stdout.read().strip()  # it has ended, and nobody has waited for it
+    os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
+    assert state_now(replace(alive, process=named)) == "killed"
+    zombie.wait()
     nothing = {"path": "a", "kind": "join", "state": "done", "inputs": [], "origin": None, "hops": 0}
     lines = [{"operation": number, **nothing, "thoughts": []} for number in range(2)]
     history.end(alive, "done", spent=Spent(3, None), graph=lines)

@@ -28,7 +28,7 @@ if (doc.settings.length) {
   const table = make("table"), body = make("tbody");
   for (const [name, one, other] of doc.settings) {
     const line = make("tr");
-    line.append(make("th", name), ...[one, other].map((value) => make("td", value === null ? "–" : written(value), "left wrap")));
+    line.append(make("th", name), ...[one, other].map((value) => make("td", value !== null ? written(value) : name.startsWith("param ") ? "as in the program" : "–", "left wrap")));
     body.append(line);
   }
   table.append(body);

@@ -7,7 +7,7 @@ const SIMULATED = "Simulated: the simulator sees the inputs of a prompt, not its
 function limits(words, send) {
   const form = make("form", null, "edit"), line = make("div"), usd = make("input"), calls = make("input"), run = make("button", "Run");
   for (const [field, name, value, step] of [[usd, "dollars", "0.10", "any"], [calls, "calls", "200", "1"]]) {
-    field.type = "number"; field.min = "0"; field.step = step; field.value = value; field.name = name; field.setAttribute("aria-label", `at most so many ${name}`);
+    field.type = "number"; field.min = "0"; field.step = step; field.value = value; field.name = name; field.placeholder = "no limit"; field.setAttribute("aria-label", `at most so many ${name}`);
   }
   run.type = "submit";
   line.append("at most $", usd, " and ", calls, " calls ", run);

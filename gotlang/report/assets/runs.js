@@ -1,6 +1,7 @@
 // The list of runs: search, tags, two to compare, and a form to run a program.
 const picked = new Set();
 let known = null; // of the program in the form: its schemes
+let most = 100; // lines that are drawn: a key of the search must not wait for thousands
 
 const COLUMNS = [["", "left"], ["run", "left"], ["when", "left"], ["state", "left"], ["scheme by model", "left"], ["result", "left"], ["score"], ["calls"], ["cost"], ["time"], ["tags", "left"]];
 const CONTROLS = "a, button, input"; // of a line: the keyboard stays at one when the list is drawn again
@@ -22,15 +23,21 @@ function draw() {
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean), shown = doc.runs.filter((entry) => matches(entry, words));
   const table = make("table", null, "cards"), head = make("tr"), body = make("tbody");
   for (const [name, kind] of COLUMNS) head.append(make("th", name, kind));
-  for (const entry of shown.slice(0, 500)) body.append(row(entry));
+  for (const entry of shown.slice(0, most)) body.append(row(entry));
   const top = make("thead"), own = document.activeElement, at = own.closest("#list tr[data-run]");
   const which = at && [...at.querySelectorAll(CONTROLS)].indexOf(own);
   top.append(head); table.append(top, body);
   $("list").replaceChildren(shown.length ? table : make("p", doc.runs.length ? "No run matches." : "Nothing was run in this folder yet. `gotc run FILE`, or New run, starts one.", "note"));
+  if (shown.length > most) {
+    const more = make("button", `Show more: ${shown.length - most} are left`);
+    more.type = "button"; more.id = "more";
+    more.onclick = () => { most *= 4; draw(); $("search").focus(); };
+    $("list").append(more);
+  }
   if (at) $("list").querySelector(`tr[data-run="${CSS.escape(at.dataset.run)}"]`)?.querySelectorAll(CONTROLS)[which]?.focus();
   const real = shown.filter((entry) => !entry.simulated), spent = real.reduce((sum, entry) => sum + (entry.usd || 0), 0), unknown = real.filter((entry) => entry.usd === null && entry.state !== "running").length;
   const broken = Object.keys(doc.damaged || {}).length;
-  $("sums").textContent = [`${shown.length} of ${doc.runs.length}`, shown.length > 500 ? "the latest 500 are shown" : null, `${dollars(spent)} spent on models`, unknown ? `of ${unknown} unknown` : null, shown.length > real.length ? `${shown.length - real.length} simulated` : null, broken ? `${broken} damaged and left out` : null].filter(Boolean).join(" · ");
+  $("sums").textContent = [`${shown.length} of ${doc.runs.length}`, `${dollars(spent)} spent on models`, unknown ? `the cost of ${unknown} is unknown` : null, shown.length > real.length ? `${shown.length - real.length} simulated` : null, broken ? `${broken} damaged and left out` : null].filter(Boolean).join(" · ");
 }
 
 function row(entry) {
@@ -85,7 +92,8 @@ function retag(entry, cell) {
 async function chooseProgram() {
   known = $("file").value ? await ask(`/program?file=${encodeURIComponent($("file").value)}`) : null;
   $("scheme").replaceChildren(...Object.keys(known ? known.schemes : {}).map((name) => { const one = make("option", name); one.selected = name === known.scheme; return one; }));
-  $("told-of-order").textContent = !known ? "" : known.simulated ? "Without a model that is configured or chosen it is simulated: nothing is spent." : "This program has no simulator: it needs a model.";
+  $("told-of-order").textContent = !doc.programs.length ? "There is no program in this folder: `gotc init` makes one." : !known ? "" : known.simulated ? "Without a model that is configured or chosen it is simulated: nothing is spent." : "This program has no simulator: it needs a model.";
+  $("order").querySelector("[type=submit]").disabled = !known;
   chooseScheme();
 }
 
@@ -119,7 +127,7 @@ $("compare").onclick = () => {
   const [one, other] = doc.runs.filter((entry) => picked.has(entry.run)).reverse().map((entry) => entry.run);
   location.href = `/comparison?a=${one}&b=${other}`;
 };
-$("search").oninput = draw;
+$("search").oninput = () => { most = 100; draw(); };
 draw();
 // Others may run `gotc` in the folder: look again while this page is seen.
 setInterval(async () => {
