@@ -133,10 +133,16 @@ def test_the_pages_and_their_search_work_from_a_folder(html: Path, tmp_path: Pat
     const all = (root) => [...root.querySelectorAll("*")].flatMap(inner);
     return all(document).filter((e) => e.tagName === "A" && e.href.includes("?h=")).map((e) => e.href);
     """
+    cut_words = """
+    return [...document.querySelectorAll("td:first-child code")]
+        .filter((code) => /^\\w+$/.test(code.textContent) && code.getClientRects().length > 1)
+        .map((code) => code.textContent);
+    """
     with browser(tmp_path, dark=True, width=400) as window:
         for page in ("index", "language", "api", "neighbours", "programs/sort128"):
             window.open(html / f"{page}.html")
             assert window.run("return document.documentElement.scrollWidth <= window.innerWidth"), page
+            assert window.run(cut_words) == [], page
         window.open(html / "index.html")
         window.run("document.querySelector('.md-search__button').click()")
         found: list[str] = []

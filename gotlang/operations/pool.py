@@ -16,7 +16,7 @@ from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import EVERYTHING, PoolType
 from gotlang.syntax import nodes as n
-from gotlang.syntax.expressions import Expression, Reference
+from gotlang.syntax.expressions import Call, Expression, Reference
 from gotlang.syntax.format import format_expression
 from gotlang.thought import Thought, Thoughts, named_thoughts
 from gotlang.types import ANY, ListType, Type, checked_later, fits, join, widen
@@ -103,6 +103,13 @@ def _pooled(running: Running, value: Expression, names: Mapping[str, Any], index
     return (running.derived(running.evaluate(value, names), index, parents),)
 
 
+def _written(value: Expression) -> str:
+    """A value as the program has it: the last line of a score is the argument of a function of the compiler."""
+    if isinstance(value, Call) and value.function.text.startswith("%"):
+        value = value.arguments[0].value
+    return format_expression(value)
+
+
 OPERATION = OperationRecord(
     name="Pool",
     syntax=Syntax({}, "Pool() closed, opened", operands=(1, None)),
@@ -121,6 +128,6 @@ OPERATION = OperationRecord(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: StepLabel("", ", ".join(map(format_expression, step.values))),
+    label=lambda step: StepLabel("", ", ".join(map(_written, step.values))),
     family="pass",
 )
