@@ -290,6 +290,19 @@ def test_wrong_files(tmp_path: Path, name: str, content: str | bytes, message: s
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.csv", "x,y\n1,2\n3,4\n5\n"), ("a.jsonl", '{"x": 1, "y": 2}\n{"x": 3}\nbroken\n')]
+)
+def test_of_the_first_rows_nothing_else_is_read(tmp_path: Path, name: str, text: str) -> None:
+    path = write(tmp_path, name, text)
+    table = load(path, 2)
+    assert (len(table), table.columns) == (2, ("x", "y"))
+    with pytest.raises(UsageError):
+        load(path)
+    assert len(load(write(tmp_path, "b.json", '[{"x": 1}, {"x": 2}, {"x": 3}]'), 2)) == 2
+    assert len(load(write(tmp_path, "c.csv", "x\n1\n"), 2)) == 1
+
+
 def test_a_missing_file(tmp_path: Path) -> None:
     write(tmp_path, "sorting_032.csv", "a\n1\n")
     with pytest.raises(UsageError, match="there is no file") as caught:

@@ -211,6 +211,13 @@ def test_nothing_is_said_of_a_number(folder: Path, number: str) -> None:
     assert said(folder, PROGRAM.replace("0.5", number)) == ""
 
 
+def test_only_the_first_rows_of_data_are_read(folder: Path) -> None:
+    rows = '"[3, 1]","[1, 3]"\n' * 60
+    (folder / "rows.csv").write_text(f"Unsorted,Sorted\n{rows}one cell\n")
+    assert "Sort [3, 1]." in said(folder, PROGRAM.replace("k=tries) sort(", "k=tries) so|>rt(", 1))
+    assert "Sorted" in labels(folder, PROGRAM.replace("= Unsorted)", "= |>", 1))
+
+
 def test_a_prompt_is_shown_with_defaults_and_with_rows_of_laws(folder: Path) -> None:
     text = """\
 param style = "brief" in ["brief", "long"]

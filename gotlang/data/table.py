@@ -16,7 +16,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, final, overload
 
@@ -71,8 +71,9 @@ def fingerprint(table: Table) -> str:
     return digest.hexdigest()
 
 
-def load(path: str | Path) -> Table:
-    """Read a data file; its suffix names the format. Raises UsageError with the place."""
+def load(path: str | Path, most: int | None = None) -> Table:
+    """Read a data file, or only its first rows, at `most` so many; its suffix names the format. Raises
+    UsageError with the place."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
@@ -81,13 +82,13 @@ def load(path: str | Path) -> Table:
         reject_device(path)
         with path.open("rb") as file:
             if suffix == ".parquet":
-                return _parquet(path)
+                return _parquet(path, most)
             if suffix == ".json":
-                rows = _json(path, "".join(line for _, line in _decoded(path, file)))
+                rows = _json(path, "".join(line for _, line in _decoded(path, file)))[:most]
                 columns = dict.fromkeys(name for row in rows for name in row)
                 return Table(str(path), tuple(columns), tuple(rows))
             lines: _Csv | _JsonLines = _Csv(path) if suffix == ".csv" else _JsonLines(path)
-            found = _rows(path, file, lines)
+            found = _rows(path, file, lines, most)
     except FileNotFoundError:
         raise not_found(path) from None
     except OSError as error:
@@ -107,10 +108,10 @@ class _Format(Protocol):
         """The row that a part of the file holds."""
 
 
-def _rows(path: Path, file: BinaryIO, format: _Format) -> Sequence[dict[str, Any]]:
+def _rows(path: Path, file: BinaryIO, format: _Format, most: int | None) -> Sequence[dict[str, Any]]:
     size = os.fstat(file.fileno()).st_size
-    if size <= KEPT_BYTES:  # that of a pipe is 0
-        return tuple(row for _, row in format.read(file))
+    if most is not None or size <= KEPT_BYTES:  # that of a pipe is 0
+        return tuple(row for _, row in islice(format.read(file), most))
     starts = array("q", (start for start, _ in format.read(file)))
     return _FileRows(path, starts, format)
 
@@ -296,7 +297,7 @@ def _parsed(path: Path, text: str, line: int) -> Any:
         raise UsageError(f"{path}, line {line}: {error}") from None
 
 
-def _parquet(path: Path) -> Table:
+def _parquet(path: Path, most: int | None) -> Table:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -305,7 +306,7 @@ def _parquet(path: Path) -> Table:
     rows = _ParquetRows(path, pyarrow)
     if not rows:
         raise UsageError(f"{path} has no rows")
-    kept = tuple(rows) if rows.size <= KEPT_BYTES else rows
+    kept = tuple(islice(rows, most)) if most is not None or rows.size <= KEPT_BYTES else rows
     return Table(str(path), tuple(rows[0]), kept)
 
 

@@ -54,6 +54,8 @@ _TAGS = ("for", "endfor", "if", "elif", "else", "endif", "set", "include")
 _WORD = re.compile(r"\w*$")
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _MAX_FILES = 200
+_ROWS_READ = 50
+"""Rows of a data file whose columns are suggested: a row of JSON may lack some."""
 
 
 @final
@@ -459,11 +461,9 @@ def _columns(document: Document, path: str) -> list[str]:
     from gotlang.data.table import load
 
     try:
-        table = load(target)
-        first = table.rows[0] if len(table.rows) else {}
+        return [*load(target, _ROWS_READ).columns]
     except (GotError, OSError):
         return []
-    return [*first]
 
 
 def file_inside(document: Document, path: str) -> Path | None:

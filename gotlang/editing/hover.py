@@ -222,7 +222,7 @@ def _row(document: Document, wanted: Mapping[str, Any]) -> tuple[dict[str, Any],
         if path is None:
             continue
         try:
-            table = load(path)
+            table = load(path, 1)
             row = dict(table.rows[0]) if len(table.rows) else {}
             row |= {name: row[column] for name, column in columns if column in row}
             if wanted.keys() <= row.keys() | defaults.keys() and wanted.keys() & row.keys():

@@ -213,6 +213,8 @@ def _hint(
         return f"write `{CAPITAL[met]}`"
     if met in _SIGNS and terminal in {"", "VBAR", "QMARK"}:
         return _SIGNS[met]
+    if not terminal and met.isalpha():
+        return "names have the letters `a` to `z` and `A` to `Z`, digits and underscores"
     if terminal == "OPERATION" and wanted == {"NAME"} and before.endswith("."):
         if text[at + len(met) : at + len(met) + 1] == "(":
             return f"import the operation by its name: `from ... import {met}`"
