@@ -104,7 +104,7 @@ def _pooled(running: Running, value: Expression, names: Mapping[str, Any], index
 
 
 def _written(value: Expression) -> str:
-    """A value as the program has it: the last line of a score is the argument of a function of the compiler."""
+    """A value as the program has it: the last line of a score is inside a function of the compiler."""
     if isinstance(value, Call) and value.function.text.startswith("%"):
         value = value.arguments[0].value
     return format_expression(value)
