@@ -187,7 +187,7 @@ WRONG: dict[str, tuple[Make, int, tuple[str, ...]]] = {
     "a budget without a cache": (
         options(*QUESTION, "--budget", "team", "--max-usd", "1", "--no-cache"),
         2,
-        ("stored beside the cache", "--no-cache"),
+        ("stored with the cache", "--no-cache"),
     ),
     "concurrency of none": (options(*QUESTION, "--concurrency", "0"), 2, ("whole number of at least 1",)),
     "unknown option": (options(*QUESTION, "--max-cals", "3"), 2, ("--max-cals",)),
