@@ -29,7 +29,6 @@ from gotlang.operations.names import free_names
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.metrics import TRUTH, misfit
 from gotlang.span import NOWHERE
-from gotlang.statistics import bounded
 from gotlang.syntax.expressions import Argument, Call, Compare, Constant, Expression, Identifier, Reference
 from gotlang.syntax.format import format_expression
 from gotlang.syntax.walk import walk
@@ -37,6 +36,14 @@ from gotlang.types import ANY, STR, ListType, Type, accepts
 
 _JUDGES = (ir.KeepBestN, ir.KeepValid, ir.Select, ir.Vote, ir.Validate, ir.GroundTruth)
 """Steps after which a thought has the score that it had before."""
+LARGEST = 1e150
+"""Larger measurements count as this, so that sums and squares of many stay finite. Runaway responses, digit
+after digit, give scores that large."""
+
+
+def bounded(value: float) -> float:
+    """A whole number of any size, or a float, as a float no further from 0 than LARGEST; NaN stays."""
+    return LARGEST if value > LARGEST else -LARGEST if value < -LARGEST else float(value)
 
 
 @final

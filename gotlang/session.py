@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
-import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
-from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, final
@@ -281,6 +280,8 @@ class Session:
 
         options = self.options
         simulated = options.simulated
+        # Only where a model is named may it be one that the simulator declares, which takes a while to read.
+        named = options.chosen_model != "simulated" or bool(self.ir.python or specs_named(self.ir))
         return ModelOptions(
             load_simulators(self.ir, allowed=options.python) if simulated else {},
             seed=options.seed,
@@ -294,7 +295,7 @@ class Session:
             timeout_s=options.timeout,
             batches=options.batches(),
             known=options.folder / "endpoints.json" if isinstance(options.chosen_cache, str | Path) else None,
-            declared=cache(partial(simulated_models, self.ir)) if simulated else dict,
+            simulated=simulated_models(self.ir) if simulated and named else {},
         )
 
     @property
@@ -332,7 +333,7 @@ class Session:
             measures = measure(declared, outcome.value, inputs, truth, evaluate, self.params)
         spec = self.options.chosen_model
         return Result(
-            name or secrets.token_hex(4),
+            name or os.urandom(4).hex(),
             self.program.name,
             spec if isinstance(spec, str) else self.model.name,
             self.model.simulated,

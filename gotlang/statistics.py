@@ -24,10 +24,6 @@ FEWEST_ROWS = 6
 """With fewer rows nothing is significant: five rows that all point the same way do so by chance 1 time in 16,
 six 1 time in 32, which is less than the 5% that an interval of 95% allows."""
 
-LARGEST = 1e150
-"""Larger measurements count as this, so that sums and squares of many stay finite. Runaway responses, digit
-after digit, give scores that large."""
-
 MANY_ROWS = 500
 """From so many rows on intervals are made by numpy."""
 _LIMB, _MOST_LIMBS = 30, 4
@@ -56,11 +52,6 @@ class Interval:
 
     def __str__(self) -> str:
         return "{} (95% CI {})".format(*self.texts())
-
-
-def bounded(value: float) -> float:
-    """A whole number of any size, or a float, as a float no further from 0 than LARGEST; NaN stays."""
-    return LARGEST if value > LARGEST else -LARGEST if value < -LARGEST else float(value)
 
 
 def within(found: Interval, least: float, most: float) -> Interval:

@@ -87,7 +87,7 @@ def test_every_scheme_of_programs_has_a_row_or_is_called_by_one_that_has() -> No
         called = [step.scheme for step in steps(ir, ir.scheme(row.scheme)) if isinstance(step, Invoke)]
         covered |= {(row.program, scheme) for scheme in called}
     # What is imported has its row in the program that it comes from; these and `evidence` are of no paper.
-    others = {"folder_agent", "invoices", "manuals", "refunds", "tutor"}
+    others = {"folder_agent", "invoices", "refunds", "tutor"}
     declared = {
         (name, scheme)
         for name, scheme in (param.values for param in SCHEMES)
@@ -207,7 +207,7 @@ def test_what_a_model_decides_is_named() -> None:
     estimate = program_of("skeleton_of_thought").explain(question="why?", simulate=False)
     assert estimate.costs.calls.high is None
     assert estimate.costs.calls.expected is None
-    assert estimate.unknown == ("len(found)",)
+    assert estimate.unknown == ("len(points)",)
     with_a_run = program_of("skeleton_of_thought").explain(question="why?")
     assert with_a_run.costs.calls.expected == 5
 

@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.timing import within
 
+from gotlang.metric import LARGEST, bounded
 from gotlang.statistics import (
     FEWEST_ROWS,
-    LARGEST,
     Interval,
-    bounded,
     confidence_sequence,
     difference_interval,
     exact_sums,

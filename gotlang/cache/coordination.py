@@ -9,7 +9,7 @@ after that, such as one that was suspended, finds its unsent reservations gone, 
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -247,7 +247,7 @@ class Coordination:
     """
 
     def __init__(self, database: Database, *, lease_s: float = LEASE_S) -> None:
-        self.owner = f"{process_name()}:{secrets.token_hex(4)}"
+        self.owner = f"{process_name()}:{os.urandom(4).hex()}"
         self._transaction = database.transaction
         self._threads = ThreadPoolExecutor(1, "gotlang-coordination") if database.remote else None
         self._flushing = False

@@ -71,9 +71,9 @@ data_options: opt.Decorator = opt.together(
     ),
     opt.whole("--parallel", "Rows that run at a time.", 16),
     opt.batch_option,
-    click.option(
+    opt.option(
         "--max-failed",
-        type=opt.SHARE,
+        value=opt.SHARE,
         default=0.5,
         help="Start no more once a larger share of the runs has failed.",
     ),
@@ -218,7 +218,7 @@ def job(kind: Kind, chosen: dict[str, Any], schemes_of: Callable[[Program], Mapp
     """
     from gotlang.cli.inputs import model_notice, options_for, program, report_inferred
 
-    loaded = program(chosen["file"], chosen["tuned"])
+    loaded = program(chosen["file"], chosen)
     options = options_for(loaded, chosen)
     columns = opt.pairs(chosen["map"], "--map")
     if chosen["html"] == "-":

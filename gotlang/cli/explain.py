@@ -38,7 +38,7 @@ def explain_command(what: str, json: bool, **chosen: Any) -> int:
     from gotlang.cli.inputs import given_inputs, given_params, program
     from gotlang.report.estimate import estimate_lines
 
-    loaded = program(what, chosen["tuned"])
+    loaded = program(what, chosen)
     given = None
     if any(chosen[name] for name in ("input", "inputs", "data")):
         given = given_inputs(loaded, loaded.scheme(chosen["scheme"]), chosen).inputs
@@ -177,7 +177,7 @@ def _previews(file: str, prompt: str | None, chosen: dict[str, Any]) -> list[Any
     from gotlang.data import parse_value
     from gotlang.preview import find_prompt, preview, preview_prompt
 
-    loaded = program(file, chosen["tuned"])
+    loaded = program(file, chosen)
     if prompt is not None:
         types = dict(find_prompt(loaded, prompt).parameters)
         written = opt.pairs(chosen["input"], "--input")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from gotlang.cli import output
+from gotlang.cli.options import COMMAND, Command
 from gotlang.errors import GotError
 from gotlang.version import __version__
 
@@ -74,7 +75,9 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         module = import_module(f"gotlang.cli.{_SHARED_MODULES.get(cmd_name, cmd_name)}")
-        found: click.Command = getattr(module, f"{cmd_name}_command")
+        found: click.Command | Command = getattr(module, f"{cmd_name}_command")
+        found = click_command(found) if isinstance(found, Command) else found
+        COMMAND.set(cmd_name)
         _add_isolation(found)
         return found
 
@@ -136,6 +139,19 @@ def _add_isolation(command: click.Command) -> None:
     for one in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
         if all(parameter.name != "isolated" for parameter in one.params):
             one.params.append(isolation(COMMANDS))
+
+
+def click_command(command: Command) -> click.Command:
+    """A command of ours as click has it."""
+
+    @click.pass_context
+    def run(context: click.Context, /, **chosen: Any) -> int:
+        return command.function(context, chosen)
+
+    run.__doc__ = command.function.__doc__
+    argument = click.argument(command.argument, required=False)
+    made: click.Command = click.command(command.name)(argument(command.options(run)))
+    return made
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-import click
-from click.core import ParameterSource
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -24,23 +22,22 @@ if TYPE_CHECKING:
     from gotlang.program import CheckedProgram
     from gotlang.types import Type
 
+_NONE: Mapping[str, Any] = {}
 TRUTH = "truth"
 """The name of the known answer, next to the scheme's inputs."""
 
 
-def program(path: str, tuned: str | None = None) -> Program:
-    """A program to run, with the result of the study in the file `tuned`; warnings are counted on stderr.
+def program(path: str, chosen: Mapping[str, Any] = _NONE) -> Program:
+    """A program to run, with the result of the study that `--tuned` names; warnings are counted on stderr.
 
     Raises CompileError if it does not compile.
     """
     from gotlang.api import Program, read_tuned
 
     loaded = Program(compilation(path))
-    context = click.get_current_context(silent=True)
-    chosen = context.params if context is not None else {}
     if (warnings := len(loaded.compilation.diagnostics)) and not chosen.get("quiet"):
         complain(f"{count(warnings, 'warning')} (`gotc check {path}`)")
-    if tuned is None:
+    if (tuned := chosen.get("tuned")) is None:
         return loaded
     found = read_tuned(tuned)
     made = loaded.tuned(found)
@@ -93,11 +90,14 @@ def model_notice(options: Options, model: str | None, *, quiet: bool) -> str:
 
 def _tuned_options(chosen: dict[str, Any]) -> dict[str, Any]:
     """The options of a tuned file that were not chosen otherwise."""
-    context = click.get_current_context(silent=True)
-    if chosen["tuned"] is None or context is None:
+    if chosen["tuned"] is None:
         return {}
+    import click
+    from click.core import ParameterSource
+
     from gotlang.api import read_tuned
 
+    context = click.get_current_context()
     found = read_tuned(chosen["tuned"]).settings
     return {
         name: found[name]

@@ -58,26 +58,33 @@ def exit_code(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run a command. A plain check needs no click, which takes longer to import than a program to check."""
-    if (files := _plainly_checked(arguments)) is not None:
-        from gotlang.cli.checking import check_files
+    """Run a command. Plain checks and runs need no click, which takes a good part of their time to import."""
+    name, *rest = arguments or ("",)
+    if name == "check" and rest and not any(file.startswith("-") for file in rest):
+        if not _configured(name):
+            from gotlang.cli.checking import check_files
 
-        return check_files(files)
+            return check_files(rest)
+    elif name == "run":
+        from gotlang.cli.options import COMMAND
+        from gotlang.cli.run import run_command
+
+        if (chosen := run_command.plainly(rest)) is not None and not _configured(name):
+            COMMAND.set(name)
+            return run_command.function(None, chosen)
     from gotlang.cli.group import run
 
     return run(arguments)
 
 
-def _plainly_checked(arguments: Sequence[str]) -> list[str] | None:
-    """The files of a `gotc check FILE...` that no option, variable or file of settings says more about."""
-    command, *files = arguments or ("",)
-    if command != "check" or not files or any(name.startswith("-") for name in files):
-        return None
-    if any(name.upper().startswith("GOTC_CHECK_") for name in os.environ):
-        return None
+def _configured(command: str) -> bool:
+    """Whether a variable of the environment or a file of settings gives options of a command."""
+    variables = (f"GOTC_{command.upper()}_", "GOTC_ALLOW_PYTHON")
+    if any(name.upper().startswith(variables) for name in os.environ):
+        return True
     from gotlang.config import config_files
 
-    return None if config_files() else files
+    return bool(config_files())
 
 
 def _open_streams() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
-import click
+from msgspec import Struct
 
 from gotlang.cli.output import as_json, complain, harmless
 from gotlang.errors import UsageError
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
     from gotlang.api import Options, Question
     from gotlang.config import ConfiguredUrl
 
-    ParamType = click.ParamType[Any]
-else:  # generic for type checkers only, in the oldest click that is supported
-    ParamType = click.ParamType
-
 Decorator = Callable[[Any], Any]
 
 FOLDER = Path(".gotc")
@@ -28,41 +25,102 @@ FOLDER = Path(".gotc")
 CACHE = FOLDER / "cache.sqlite"
 
 DEFAULT_CONCURRENCY = 64
+COMMAND: ContextVar[str] = ContextVar("command")
+"""The name of the command that runs."""
 SCHEDULES = ("breadth-first", "depth-first", "best-first", "critical-path-first")
 """The names that the runtime knows; repeated here so that `--help` need not import it (a test compares)."""
 
 
-class Parsed(ParamType):
-    """A value that a function reads from its text; a ValueError of it is reported as `wrong`."""
+@final
+class Whole(Struct, frozen=True):
+    """Values that are whole numbers between two bounds; None: without one."""
 
-    name = "value"
+    least: int | None = None
+    most: int | None = None
 
-    def __init__(self, metavar: str, read: Callable[[str], Any], wrong: str) -> None:
-        self.metavar = metavar
-        self._read = read
-        self._wrong = wrong
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """As help shows it."""
-        return self.metavar
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value; one that is not a text may come from a configuration file."""
-        if isinstance(value, tuple | slice):
-            return value
-        try:
-            return self._read(str(value))
-        except ValueError:
-            self.fail(f"`{value}` {self._wrong}", param, ctx)
+    def read(self, text: str) -> int:
+        """A value. Raises ValueError."""
+        number = int(text)
+        if (self.least is not None and number < self.least) or (self.most is not None and number > self.most):
+            raise ValueError
+        return number
 
 
-class Pair(Parsed):
-    """`NAME=VALUE`. Several of them in an environment variable are on lines of their own."""
+@final
+class OneOf(Struct, frozen=True):
+    """Values that are some words."""
 
-    envvar_list_splitter = "\n"
+    words: tuple[str, ...]
 
-    def __init__(self, metavar: str) -> None:
-        super().__init__(metavar, _pair, f"is not of the form {metavar}")
+    def read(self, text: str) -> str:
+        """A value. Raises ValueError."""
+        if text not in self.words:
+            raise ValueError
+        return text
+
+
+@final
+class Parsed(Struct, frozen=True):
+    """Values that a function reads from their text; a ValueError of it is reported as `wrong`. Several of
+    them in an environment variable are on `lines` of their own."""
+
+    metavar: str
+    read: Callable[[str], Any]
+    wrong: str
+    lines: bool = False
+
+
+@final
+class Option(Struct, frozen=True):
+    """An option as data, which decorates a command of click's: its names, the settings of click's option, and
+    how its value is read (None: as it is written)."""
+
+    names: tuple[str, ...]
+    settings: Mapping[str, Any]
+    value: Whole | OneOf | Parsed | None = None
+
+    @property
+    def parameter(self) -> str:
+        """The name of its parameter."""
+        return self.names[-1].removeprefix("--").replace("-", "_")
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it has no value."""
+        return bool(self.settings.get("is_flag", False))
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing else depends on it than its parameter."""
+        return self.settings.keys().isdisjoint(("callback", "flag_value", "is_eager"))
+
+    def read(self, text: str) -> Any:
+        """A value. Raises ValueError."""
+        return text if self.value is None else self.value.read(text)
+
+    def taken(self, values: Sequence[Any] | None) -> Any:
+        """The parameter where these values are given: all, or the last one; None: its default."""
+        if self.settings.get("multiple"):
+            return tuple(values or ())
+        return values[-1] if values else self.settings.get("default", False if self.is_flag else None)
+
+    def __call__(self, function: Any) -> Any:
+        """Give a command of click's this option."""
+        import click
+
+        from gotlang.cli.clicked import Lines, Value
+
+        settings = dict(self.settings)
+        match self.value:
+            case Whole(None, None):
+                settings["type"] = int
+            case Whole(least, most):
+                settings["type"] = click.IntRange(least, most)
+            case OneOf(words):
+                settings["type"] = click.Choice(words)
+            case Parsed(metavar, read, wrong, lines):
+                settings["type"] = (Lines if lines else Value)(metavar, read, wrong)
+        return click.option(*self.names, **settings)(function)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -123,68 +181,122 @@ SAMPLE = Parsed(
 )
 
 
-def together(*options: Decorator) -> Decorator:
+@final
+class Together(Struct, frozen=True):
     """Several options as one decorator, in the order that help shows them."""
 
-    def decorate(function: Any) -> Any:
-        for option in reversed(options):
+    parts: tuple[Decorator, ...]
+
+    def __iter__(self) -> Iterator[Decorator]:
+        """Each of them, also of several together."""
+        for part in self.parts:
+            yield from part if isinstance(part, Together) else (part,)
+
+    def __call__(self, function: Any) -> Any:
+        """Give a command of click's all of them."""
+        for option in reversed(self.parts):
             function = option(function)
         return function
 
-    return decorate
+
+@final
+class Command(Struct, frozen=True):
+    """A command as data: a function of click's context (None where click did not read the arguments) and of
+    its parameters, the name of its only argument, its options, and those of which it asks the context."""
+
+    name: str
+    function: Callable[[Any, dict[str, Any]], int]
+    argument: str
+    options: Together
+    asked: tuple[str, ...]
+
+    def plainly(self, arguments: Sequence[str]) -> dict[str, Any] | None:
+        """The parameters where the arguments are names of options, written out, with valid values; None for
+        all else, of which click knows more. Defaults are those of the options."""
+        known = {option.names[-1]: option for option in self.options if isinstance(option, Option)}
+        given: dict[str, list[Any]] = {}
+        waiting = list(reversed(arguments))
+        while waiting:
+            name, equals, text = waiting.pop().partition("=")
+            if not name.startswith("-"):
+                if self.argument in given:
+                    return None
+                given[self.argument] = [name + equals + text]
+                continue
+            option = known.get(name)
+            if option is None or not option.plain or (option.is_flag and equals):
+                return None
+            if option.parameter in self.asked:
+                return None
+            if not (option.is_flag or equals):
+                if not waiting:
+                    return None
+                text = waiting.pop()
+            try:
+                given.setdefault(option.parameter, []).append(option.is_flag or option.read(text))
+            except ValueError:
+                return None
+        if self.argument not in given:
+            return None
+        found = {option.parameter: option.taken(given.get(option.parameter)) for option in known.values()}
+        return {self.argument: given[self.argument][0], **found}
 
 
-def _option(name: str, default: Any, **settings: Any) -> Decorator:
-    # To click a default of None is not the same as none.
-    return click.option(name, **settings, **({} if default is None else {"default": default}))
+def together(*options: Decorator) -> Together:
+    """Several options as one."""
+    return Together(options)
 
 
-def text(name: str, metavar: str, help: str, default: str | None = None) -> Decorator:
+def option(*names: str, value: Whole | OneOf | Parsed | None = None, **settings: Any) -> Option:
+    """An option with settings of click's. A default of None is none."""
+    if settings.get("default", ()) is None:
+        del settings["default"]
+    return Option(names, settings, value)
+
+
+def text(name: str, metavar: str, help: str, default: str | None = None) -> Option:
     """An option with a text, such as a path or a name."""
-    return _option(name, default, metavar=metavar, help=help)
+    return option(name, default=default, metavar=metavar, help=help)
 
 
-def flag(name: str, help: str) -> Decorator:
+def flag(name: str, help: str) -> Option:
     """An option without a value."""
-    return click.option(name, is_flag=True, help=help)
+    return option(name, is_flag=True, help=help)
 
 
-def whole(name: str, help: str, default: int | None = None, least: int = 1, metavar: str = "N") -> Decorator:
+def whole(name: str, help: str, default: int | None = None, least: int = 1, metavar: str = "N") -> Option:
     """An option with a whole number of at least `least`."""
-    return _option(name, default, type=click.IntRange(min=least), metavar=metavar, help=help)
+    return option(name, default=default, value=Whole(least), metavar=metavar, help=help)
 
 
-def positive(name: str, metavar: str, help: str) -> Decorator:
+def positive(name: str, metavar: str, help: str) -> Option:
     """An option with a finite number above 0."""
-    return click.option(name, type=Parsed(metavar, _positive, "is not a number above 0"), help=help)
+    return option(name, value=Parsed(metavar, _positive, "is not a number above 0"), help=help)
 
 
-def pair(name: str, metavar: str, help: str) -> Decorator:
+def pair(name: str, metavar: str, help: str) -> Option:
     """An option with `NAME=VALUE`, which may be repeated."""
-    return click.option(name, type=Pair(metavar), multiple=True, help=help)
+    read = Parsed(metavar, _pair, f"is not of the form {metavar}", lines=True)
+    return option(name, value=read, multiple=True, help=help)
 
 
-def choice(name: str, values: Sequence[str], help: str, default: str | None = None) -> Decorator:
+def choice(name: str, values: Sequence[str], help: str, default: str | None = None) -> Option:
     """An option with one of several values."""
-    return _option(name, default, type=click.Choice(values), help=help)
+    return option(name, default=default, value=OneOf(tuple(values)), help=help)
 
 
 scheme_option = text(
     "--scheme", "NAME", "Which scheme. [default: the one named like the file, otherwise the last]"
 )
-json_option: Decorator = click.option(
-    "--json", is_flag=True, callback=as_json, help="One JSON document on stdout."
-)
+json_option = option("--json", is_flag=True, callback=as_json, help="One JSON document on stdout.")
 quiet_option = flag("--quiet", "No progress and no summary.")
 base_url_option = text("--base-url", "URL", "The endpoint. [default: $OPENAI_BASE_URL, otherwise OpenAI's]")
 prices_option = text("--prices", "FILE", "Prices of models, as JSON or TOML, instead of the known ones.")
 cache_option = text("--cache", "PATH", "The cache: a file or a postgresql:// address.", str(CACHE))
-concurrency_option: Decorator = click.option(
-    "--concurrency", type=LIMIT, default=DEFAULT_CONCURRENCY, help="Concurrent requests."
+concurrency_option = option(
+    "--concurrency", value=LIMIT, default=DEFAULT_CONCURRENCY, help="Concurrent requests."
 )
-max_usd_option: Decorator = click.option(
-    "--max-usd", type=DOLLARS, help="Spend no more than this. [default: no limit]"
-)
+max_usd_option = option("--max-usd", value=DOLLARS, help="Spend no more than this. [default: no limit]")
 max_calls_option = whole("--max-calls", "Maximum calls. [default: no limit]", least=0)
 engine_options = together(
     choice("--engine", ("embedded", "ray"), "Rows run in this process, or on a Ray cluster.", "embedded"),
@@ -193,10 +305,10 @@ engine_options = together(
 budget_option = text(
     "--budget", "NAME", "Spend from this budget, with all runs on the cache that name it; a limit makes it."
 )
-level_option: Decorator = click.option(
+level_option = option(
     "-O",
     "--optimize",
-    type=click.IntRange(0, 2),
+    value=Whole(0, 2),
     metavar="LEVEL",
     default=2,
     help="Optimization: 0 none, 1 request batching (n > 1), 2 also early stopping.",
@@ -214,13 +326,13 @@ input_options = together(
         "--map", "INPUT=COLUMN", "The column of --data for an input; the input `truth` is the known answer."
     ),
 )
-row_options: Decorator = together(
-    click.option(
+row_options = together(
+    option(
         "--rows",
-        type=ROWS,
+        value=ROWS,
         help="Only these rows, from 0: as Python's slices 900:1000, :100, -50:, or 3,7,-1.",
     ),
-    click.option("--sample", type=SAMPLE, help="Only N rows, drawn at random by a seed. [default seed: 0]"),
+    option("--sample", value=SAMPLE, help="Only N rows, drawn at random by a seed. [default seed: 0]"),
 )
 param_options = together(
     pair("--set", "PARAM=VALUE", "Another value for one of the params."),
@@ -228,13 +340,13 @@ param_options = together(
 )
 python_options = together(
     flag("--no-python", "Refuse programs that import Python or are simulated by it."),
-    click.option(
+    option(
         "--allow-python",
         is_flag=True,
         envvar="GOTC_ALLOW_PYTHON",
         help="Run the program's Python, trusted or not. [also: GOTC_ALLOW_PYTHON=1]",
     ),
-    click.option(
+    option(
         "--python-key", metavar="NAME", multiple=True, help="Leave this key in the program's environment."
     ),
 )
@@ -248,7 +360,7 @@ model_options = together(
         "[default: openai:$OPENAI_MODEL if a key is set, otherwise simulated]",
     ),
     base_url_option,
-    click.option("--seed", type=int, metavar="N", default=0, help="Another seed requests different samples."),
+    option("--seed", value=Whole(), metavar="N", default=0, help="Another seed requests different samples."),
     positive("--rpm", "N", "Maximum requests per minute. [default: what the endpoint reports]"),
     positive("--tpm", "N", "Maximum tokens per minute. [default: what the endpoint reports]"),
     positive("--timeout", "SECONDS", "Timeout of a request and of a `Call`. [default: 180]"),
@@ -375,8 +487,7 @@ def base_url(chosen: Mapping[str, Any]) -> str | ConfiguredUrl | None:
     """`--base-url`, which is the user's word, or what files configure for the command."""
     from gotlang.config import configured_url
 
-    context = click.get_current_context()
-    return chosen["base_url"] or configured_url(str(context.info_name))
+    return chosen["base_url"] or configured_url(COMMAND.get())
 
 
 def _limits(given: tuple[tuple[str, str], ...]) -> dict[str, int]:

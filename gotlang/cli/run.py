@@ -12,14 +12,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-import click
-from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import replace
 
 from gotlang.cli import options as opt
 from gotlang.cli import output
-from gotlang.cli.config import fits
 from gotlang.cli.journal import Journal, new_name, new_record, stored_settings
 from gotlang.cli.output import (
     Style,
@@ -35,12 +32,14 @@ from gotlang.cli.output import (
     value_text,
 )
 from gotlang.cli.sandbox import enter, sandbox_options
-from gotlang.cli.watch import watchable
+from gotlang.cli.watch import WATCH, again, is_first
 from gotlang.config import ConfigFile, ConfiguredUrl
 from gotlang.errors import GotError, NotTrusted, RunError, UsageError
 from gotlang.records import InvalidRecord, from_plain
 
 if TYPE_CHECKING:
+    import click
+
     from gotlang.api import Event, Failure, Options, Program, Result, Session
     from gotlang.cli.inputs import Given
     from gotlang.report.history import RunRecord, State
@@ -68,41 +67,7 @@ _OUTPUTS = (
 _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 
 
-@click.command("run")
-@click.argument("file", required=False)
-@opt.scheme_option
-@opt.together(
-    opt.input_options,
-    opt.param_options,
-    opt.corpus_option,
-    opt.model_options,
-    opt.limit_options,
-    opt.order_options,
-    opt.optimizer_options,
-    opt.cache_options,
-)
-@opt.text("--trace", "FILE", "Write events as JSON lines, with the names of OpenTelemetry.")
-@click.option(
-    "--otel",
-    metavar="[URL]",
-    is_flag=False,
-    flag_value="",
-    help="Send spans to an OpenTelemetry collector. "
-    "[default: $OTEL_EXPORTER_OTLP_ENDPOINT, otherwise this machine]",
-)
-@opt.answer_options
-@opt.record_option
-@opt.edited_option
-@opt.text("--as", "NAME", "The name of this run in `gotc runs`. [default: a random one]")
-@opt.text("--resume", "RUN", "Repeat a run of `gotc runs` with its inputs and settings.")
-@opt.flag("--stream", "Print responses to stderr while they come, instead of progress.")
-@opt.flag("--partial", "Print the value of a result that is not valid or not complete, too.")
-@opt.json_option
-@opt.quiet_option
-@sandbox_options
-@click.pass_context
-@watchable
-def run_command(context: click.Context, /, **chosen: Any) -> int:
+def _command(context: click.Context | None, chosen: dict[str, Any]) -> int:
     """Run a scheme of the program FILE.
 
     The result goes to stdout, progress and cost to stderr. Completions are cached: repeating a command costs
@@ -111,9 +76,56 @@ def run_command(context: click.Context, /, **chosen: Any) -> int:
     The exit code is 1 without a result, 3 for one that a limit left partial, 5 for one that is not valid; the
     value of the last two is printed with --partial only.
     """
+    if chosen.pop("watch") and is_first():
+        return again(chosen)
     if chosen["sandbox"]:
+        assert context is not None
         enter(context, chosen)
-    return _run((_ordered if chosen["resume"] is None else _resumed)(context, chosen))
+    if chosen["resume"] is None:
+        return _run(_ordered(context, chosen))
+    assert context is not None
+    return _run(_resumed(context, chosen))
+
+
+run_command = opt.Command(
+    "run",
+    _command,
+    "file",
+    opt.together(
+        opt.scheme_option,
+        opt.together(
+            opt.input_options,
+            opt.param_options,
+            opt.corpus_option,
+            opt.model_options,
+            opt.limit_options,
+            opt.order_options,
+            opt.optimizer_options,
+            opt.cache_options,
+        ),
+        opt.text("--trace", "FILE", "Write events as JSON lines, with the names of OpenTelemetry."),
+        opt.option(
+            "--otel",
+            metavar="[URL]",
+            is_flag=False,
+            flag_value="",
+            help="Send spans to an OpenTelemetry collector. "
+            "[default: $OTEL_EXPORTER_OTLP_ENDPOINT, otherwise this machine]",
+        ),
+        opt.answer_options,
+        opt.record_option,
+        opt.edited_option,
+        opt.text("--as", "NAME", "The name of this run in `gotc runs`. [default: a random one]"),
+        opt.text("--resume", "RUN", "Repeat a run of `gotc runs` with its inputs and settings."),
+        opt.flag("--stream", "Print responses to stderr while they come, instead of progress."),
+        opt.flag("--partial", "Print the value of a result that is not valid or not complete, too."),
+        opt.json_option,
+        opt.quiet_option,
+        sandbox_options,
+        WATCH,
+    ),
+    ("tuned", "resume", "watch", "sandbox"),
+)
 
 
 @final
@@ -142,16 +154,18 @@ class Order(Struct, frozen=True):
         return self.program.compilation.sources
 
 
-def _ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
+def _ordered(context: click.Context | None, chosen: dict[str, Any]) -> Order:
     """What the parameters ask for. Raises UsageError, CompileError."""
     from gotlang.api import check_inputs
     from gotlang.cli.inputs import given_inputs, options_for, program
 
     if chosen["file"] is None:
+        import click
+
         raise click.UsageError("missing argument FILE, the program to run", context)
     if chosen["file"] == "-":
         raise UsageError("the program must be a file", help="`gotc check -` reads standard input")
-    loaded = program(chosen["file"], chosen["tuned"]).with_baseline(chosen["scheme"])
+    loaded = program(chosen["file"], chosen).with_baseline(chosen["scheme"])
     scheme = loaded.scheme(chosen["scheme"])
     given = given_inputs(loaded, scheme, chosen)
     check_inputs(scheme, given.inputs)
@@ -163,6 +177,8 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
 
     Raises UsageError for an unknown run, a program that no longer exists, and for inputs.
     """
+    from click.core import ParameterSource
+
     from gotlang.api import check_inputs
     from gotlang.cli.inputs import Given, options_for, program
     from gotlang.report.history import History
@@ -192,7 +208,7 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
         raise UsageError(f"the program of run {record.run} no longer exists: {record.path}")
     near = path.relative_to(folder) if path.is_relative_to(folder) else path
     wanted = settings["scheme"] or record.scheme
-    loaded = program(str(near), settings["tuned"]).with_baseline(wanted)
+    loaded = program(str(near), settings).with_baseline(wanted)
     if digest(loaded.compilation.source) != record.sha256:
         complain("the program has changed since that run: changed prompts are requested again")
     scheme = loaded.scheme(wanted)
@@ -203,6 +219,10 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
 
 def _setting(context: click.Context, name: str, value: Any) -> Any:
     """A setting of the history as its option reads it. Raises UsageError for one that it does not."""
+    import click
+
+    from gotlang.cli.config import fits
+
     parameter = next(one for one in context.command.params if one.name == name)
     try:
         if parameter.multiple:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
-from click.core import ParameterSource
 from msgspec import structs
 
 from gotlang.cli import options as opt
 from gotlang.cli import output
 from gotlang.cli.options import pairs
 from gotlang.errors import GotError, UsageError
+
+if TYPE_CHECKING:
+    import click
 
 _REFUSED = {
     "resume": "the history is a file of this folder",
@@ -23,7 +24,7 @@ _REFUSED = {
 _WRITTEN = ("record", "trace", "cache")
 
 sandbox_options = opt.together(
-    click.option(
+    opt.option(
         "--sandbox",
         is_flag=True,
         is_eager=True,
@@ -40,6 +41,8 @@ sandbox_options = opt.together(
 
 def enter(context: click.Context, chosen: dict[str, Any]) -> None:
     """Restrict this process, and set the options that the sandbox implies. Raises UsageError."""
+    from click.core import ParameterSource
+
     from gotlang.api import default_model
     from gotlang.sandbox import SandboxLimits, hosts_of, restrict
 

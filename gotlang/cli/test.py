@@ -81,7 +81,7 @@ def test_command(files: tuple[str, ...], **chosen: Any) -> int:
     """
     from gotlang.cli.inputs import program
 
-    loaded = [program(file, chosen["tuned"]) for file in files or _programs()]
+    loaded = [program(file, chosen) for file in files or _programs()]
     _check(files, loaded, chosen)
     reports = []
     for one in loaded:

@@ -54,7 +54,7 @@ _MOST_LINES = 8
 @opt.row_options
 @opt.whole("--trials", "Instead of the study's own number.")
 @opt.whole("--test", "Test rows instead of the study's own number; those that ran before count.")
-@click.option("--max-usd", type=opt.DOLLARS, help="Spend no more, over all roles, workers and restarts.")
+@opt.option("--max-usd", value=opt.DOLLARS, help="Spend no more, over all roles, workers and restarts.")
 @opt.text("--storage", "URL", "A file, or any storage URL of Optuna, for several workers.")
 @opt.flag("--resume", "Continue a study; take over trials of workers on other machines.")
 @opt.flag("--apply", "Write a better result into the program.")

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
 from gotlang.checks import files_of
 from gotlang.cli import options as opt
 from gotlang.cli.checking import source
@@ -26,22 +24,33 @@ _NAMED = ("data", "inputs", "tuned", "answers", "recording", "prices")
 _SETTINGS = ("gotc.toml", "pyproject.toml")
 
 
+WATCH = opt.flag(
+    "--watch", "Run again, from the cache, whenever a file that it reads has changed. Ctrl-C ends it."
+)
+
+
+def is_first() -> bool:
+    """Whether this is not a command that runs again and again."""
+    return _WATCHED not in os.environ
+
+
 def watchable(command: Callable[..., int]) -> Callable[..., int]:
     """Give a command the option `--watch`."""
 
     @functools.wraps(command)
     def run(*context: Any, watch: bool, **chosen: Any) -> int:
-        return _watch(chosen) if watch and _WATCHED not in os.environ else command(*context, **chosen)
+        return again(chosen) if watch and is_first() else command(*context, **chosen)
 
-    help = "Run again, from the cache, whenever a file that it reads has changed. Ctrl-C ends it."
-    with_option: Callable[..., int] = opt.flag("--watch", help)(run)
+    with_option: Callable[..., int] = WATCH(run)
     return with_option
 
 
-def _watch(chosen: Mapping[str, Any]) -> int:
+def again(chosen: Mapping[str, Any]) -> int:
     """Run the command of this process again and again. The exit code: 0, or of what Ctrl-C interrupted."""
     if "-" in _programs(chosen):
         raise UsageError("standard input cannot be watched", help="name the file of the program")
+    import click
+
     arguments = click.get_current_context().find_root().obj
     # The current folder, which may be a stranger's, is no place to import from.
     command = [sys.executable, "-P", "-m", "gotlang", *arguments]

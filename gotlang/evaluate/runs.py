@@ -25,10 +25,9 @@ from msgspec import Struct
 
 from gotlang.errors import GotError, UsageError
 from gotlang.evaluate.rows import Row
-from gotlang.metric import RUN_METRICS
+from gotlang.metric import RUN_METRICS, bounded
 from gotlang.patterns import lazy_pattern
 from gotlang.records import Count, Integer, InvalidRecord, from_json, to_json
-from gotlang.statistics import bounded
 from gotlang.writing import Draft, open_own, sync, truncate, write_all
 
 METRICS = RUN_METRICS

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from pkgutil import resolve_name
+from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, cast, final
 
 from msgspec.structs import replace
@@ -60,7 +61,7 @@ def is_simulated(model: object) -> bool:
     return isinstance(model, str) and model.partition(":")[0] == "simulated"
 
 
-def model_spec(name: str | None, own: str, declared: Callable[[], Mapping[str, object]] = dict) -> str:
+def model_spec(name: str | None, own: str, declared: Iterable[str] = ()) -> str:
     """The full spec of a model that a program names (None: the run's own, `own`), with its provider.
 
     The simulator replaces all models, or each by its own if it declares models (`declared`). A name without a
@@ -69,7 +70,7 @@ def model_spec(name: str | None, own: str, declared: Callable[[], Mapping[str, o
     if name is None:
         name = own
     elif is_simulated(own):
-        return _simulated_spec(plain_name(name), own) if declared() or is_simulated(name) else own
+        return _simulated_spec(plain_name(name), own) if declared or is_simulated(name) else own
     if ":" in name or is_simulated(name):
         return name
     provider, colon, _ = own.partition(":")
@@ -96,7 +97,8 @@ def find_provider(name: str) -> Provider:
     if found is None:
         raise UsageError(f"unknown model provider `{name}`", help=_help())
     try:
-        return cast(Provider, resolve_name(found))
+        module, _, kind = found.partition(":")
+        return cast(Provider, attrgetter(kind)(import_module(module)))
     except Exception as error:  # a plug-in is foreign code
         raise UsageError(
             f"the model provider `{name}` ({found}) cannot be loaded: {type(error).__name__}: {error}",
@@ -162,7 +164,7 @@ class ModelPool:
         if name == PERSON or not isinstance(self._own, str):
             found = self._named[name] = self._opened[PERSON] = self._open(PERSON, self.options)
             return found
-        spec = model_spec(name, self._own, self.options.declared)
+        spec = model_spec(name, self._own, self.options.simulated)
         if spec not in self._opened:
             _check_vendor(name or self._own, spec, self.options)
             # The chosen endpoint is that of the run's own provider; others have theirs.

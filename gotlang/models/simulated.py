@@ -41,7 +41,6 @@ import random
 import re
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, final
@@ -80,8 +79,7 @@ GPT_35_TURBO = Price(
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Simulated:
+class Simulated(Struct, frozen=True):
     """A simulator's result with its confidence: `logprob` is the natural logarithm (at most 0) of the
     probability of the whole text, and is spread evenly over its tokens. Or `tokens` are those of the text,
     each with its log-probability and its alternatives with theirs, and `logprob` is their sum. `reasoning` is
@@ -111,8 +109,7 @@ class NotSimulated(Exception):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Struct, frozen=True):
     """The latency of a completion: `base_s` seconds plus `per_token_s` for each of its tokens, times a
     log-normal factor with mean 1 and `spread` as the standard deviation of its logarithm. `source` tells
     where it is from."""
@@ -209,7 +206,7 @@ def read_settings(text: str, latency_of: Latency = GPT_35_TURBO_LATENCY) -> dict
     if "n" in given:
         arguments["batch"] = int(given["n"])
     if latency := {name: given[name] for name in ("base_s", "per_token_s", "spread") if name in given}:
-        arguments["latency"] = replace(latency_of, **latency, source="as given")
+        arguments["latency"] = structs.replace(latency_of, **latency, source="as given")
     return arguments
 
 
@@ -488,17 +485,16 @@ def _chosen(text: str, options: ModelOptions) -> tuple[str, str, Price, Latency]
     name, _, rest = text.partition(",")
     if not text or "=" in name:
         return NAME, text, _own_price(NAME, options) or GPT_35_TURBO, GPT_35_TURBO_LATENCY
-    models = options.declared()
-    facts = models.get(name)
+    facts = options.simulated.get(name)
     if facts is None:
-        known = ", ".join(f"`{NAME}:{one}`" for one in models)
+        known = ", ".join(f"`{NAME}:{one}`" for one in options.simulated)
         like = f'MODELS = {{"{name}": {{"input_per_million": 0.05, "output_per_million": 0.2}}}}'
         raise UsageError(
             f"the simulator declares no model `{name}`",
             help=f"it declares {known}" if known else f"in the simulator's file, write `{like}`",
         )
     given = {key: value for key, value in facts.items() if key.endswith("_s")}
-    latency = replace(GPT_35_TURBO_LATENCY, **given, source="declared by the simulator")
+    latency = structs.replace(GPT_35_TURBO_LATENCY, **given, source="declared by the simulator")
     prices = facts["input_per_million"], facts["output_per_million"]
     declared = Price(*prices, source=f"declared by the simulator of `{name}`")
     return name, rest, _own_price(name, options) or declared, latency

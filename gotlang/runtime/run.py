@@ -17,12 +17,11 @@ from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model
 from gotlang.models.media import media_in
-from gotlang.runtime.choosing import first
 from gotlang.runtime.context import Context, RunSettings
 from gotlang.runtime.engine import Engine, scheduler
 from gotlang.runtime.expansion import Expander, Layout
 from gotlang.runtime.expansion import scheme as lay_out
-from gotlang.runtime.graph import Frame, Graph, GraphFull
+from gotlang.runtime.graph import Frame, Graph, GraphFull, Handle
 from gotlang.runtime.outcome import Outcome, outcome_of
 from gotlang.runtime.sampler.budget import Budget
 from gotlang.runtime.sampler.events import Observer, guarded
@@ -30,8 +29,6 @@ from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.limits import RequestLimits
 from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.runtime.scoring import score
-from gotlang.runtime.searching import search
-from gotlang.runtime.tools import tools
 from gotlang.types import OptionalType, accepts, fits, of_value
 
 
@@ -113,8 +110,7 @@ class Runner(Struct):
         params = Frame(None, None, None, dict(self.params))
         frame = Frame(params, params, scheme.name, inputs)
         try:
-            grown = {"score": score, "change": self.changes, "tools": tools}
-            grown |= {"search": search, "first": first}
+            grown = {"score": score, "change": self.changes, **_RARE}
             handle = lay_out(Expander(context, remaining, grown), scheme, frame)
         except GraphFull as error:
             raise RunError(error.message, help=error.help) from None
@@ -132,6 +128,28 @@ class Runner(Struct):
         """Let every run finish the requests that are under way, and send no more."""
         for engine in self.engines:
             engine.stop(reason)
+
+
+def _tools(*step: Any) -> Handle:
+    from gotlang.runtime.tools import tools
+
+    return tools(*step)
+
+
+def _search(*step: Any) -> Handle:
+    from gotlang.runtime.searching import search
+
+    return search(*step)
+
+
+def _first(*step: Any) -> Handle:
+    from gotlang.runtime.choosing import first
+
+    return first(*step)
+
+
+_RARE: Mapping[str, Layout] = {"tools": _tools, "search": _search, "first": _first}
+"""The layouts that are imported where a program has such a step."""
 
 
 def check_inputs(scheme: Scheme, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator, evaluate
 from gotlang.ir.prompts import build_example
+from gotlang.metric import bounded
 from gotlang.operations.names import free_names
 from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
@@ -29,7 +30,6 @@ from gotlang.semantics.aims import BASELINE
 from gotlang.semantics.varying import SCHEME, STRUCTURE
 from gotlang.session import Session
 from gotlang.span import NOWHERE
-from gotlang.statistics import bounded
 from gotlang.syntax import expressions as e
 from gotlang.tune.plan import Constraint, StudyPlan
 from gotlang.tune.selections import Selection

@@ -16,10 +16,11 @@ from support.gotc import ROOT, SORT128, environment, vote
 from support.timing import pace
 
 from gotlang.cli.config import SHARED
-from gotlang.cli.group import COMMANDS
+from gotlang.cli.group import COMMANDS, click_command
 from gotlang.cli.group import gotc as group
 from gotlang.cli.main import exit_code
 from gotlang.cli.options import DEFAULT_CONCURRENCY, SCHEDULES
+from gotlang.cli.run import run_command
 from gotlang.semantics import varying
 from gotlang.version import __version__
 
@@ -111,6 +112,49 @@ def test_names_that_are_spelt_twice_are_the_same() -> None:
     assert tuple(SCHEDULERS) == SCHEDULES == varying.SCHEDULES
     assert CONCURRENCY == DEFAULT_CONCURRENCY
     assert set(SHARED) <= {o.removeprefix("--") for p in dict(every_command())["run"].params for o in p.opts}
+
+
+PLAIN = (
+    ["a.got"],
+    ["a.got", "--input", "x=1", "--input=y= 2", "--row", "3", "--data", "d.csv", "--map", "x=y"],
+    ["a.got", "--allow-python", "--quiet", "--model", "openai:x", "--seed", "-3", "--prefer", "cost"],
+    ["--max-calls", "5", "a.got", "--wave=2", "--schedule", "depth-first", "--stream", "--no-cache"],
+    [
+        "a.got",
+        "--max-usd",
+        "$2.5",
+        "--concurrency",
+        "none",
+        "--concurrency",
+        "7",
+        "--optimize=0",
+        "--rpm=1e3",
+    ],
+    ["a.got", "--answer", "q=1", "--set", "a=2", "--python-key", "K", "--partial", "--as", ""],
+)
+"""Arguments of a run that need no click."""
+
+
+@pytest.mark.parametrize("arguments", PLAIN)
+def test_plain_arguments_are_read_as_click_reads_them(arguments: list[str], folder: Path) -> None:
+    found = run_command.plainly(arguments)
+    assert found is not None
+    made = click_command(run_command).make_context("run", list(arguments), parent=click.Context(group))
+    types = [{name: type(value) for name, value in each.items()} for each in (found, made.params)]
+    assert (found, types[0]) == (made.params, types[1])
+
+
+LEFT = (
+    *([], ["-"], ["a.got", "b.got"], ["a.got", "--inp", "x=1"], ["a.got", "--row", "-1"], ["--", "a.got"]),
+    *(["a.got", "--input"], ["a.got", "--input", "x"], ["a.got", "--quiet=1"], ["a.got", "--prefer", "all"]),
+    *(["a.got", "--json"], ["a.got", "--resume", "last"], ["a.got", "--otel"], ["a.got", "--help"]),
+)
+"""Arguments of a run of which click knows more."""
+
+
+@pytest.mark.parametrize("arguments", LEFT)
+def test_other_arguments_are_left_to_click(arguments: list[str]) -> None:
+    assert run_command.plainly(arguments) is None
 
 
 # ---------------------------------------------------------------- defaults

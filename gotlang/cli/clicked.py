@@ -1,0 +1,43 @@
+"""The types of options' values as click has them, for those that a function reads (`options.Parsed`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:  # generic for type checkers only, in the oldest click that is supported
+    ParamType = click.ParamType
+
+
+class Value(ParamType):
+    """A value that a function reads from its text; a ValueError of it is reported as `wrong`."""
+
+    name = "value"
+
+    def __init__(self, metavar: str, read: Callable[[str], Any], wrong: str) -> None:
+        self.metavar = metavar
+        self._read = read
+        self._wrong = wrong
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """As help shows it."""
+        return self.metavar
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value; one that is not a text may come from a configuration file."""
+        if isinstance(value, tuple | slice):
+            return value
+        try:
+            return self._read(str(value))
+        except ValueError:
+            self.fail(f"`{value}` {self._wrong}", param, ctx)
+
+
+class Lines(Value):
+    """Such values, of which several in an environment variable are on lines of their own."""
+
+    envvar_list_splitter = "\n"
