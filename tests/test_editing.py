@@ -206,6 +206,63 @@ def test_hover(folder: Path, old: str, new: str, words: list[str]) -> None:
     assert [word for word in words if word not in found] == [], found
 
 
+NAMES = """\
+from std.vote import best_of
+from "other.got" import tries as times
+
+import corpus "pages.jsonl": pages
+
+type Order = {city: str, items: list[str]}
+
+# Half of it.
+function half(amount: int) -> int = amount // 2
+
+operation Few(
+    count: int = 3,
+) ask: prompt:
+    Generate(k=count) ask
+
+partial named(word: str): "The word {{ word }}."
+
+prompt read(text: str) -> Order:
+    "{{ named(text) }}"
+
+scheme s(text: str) -> list[int]:
+    Few() read(text)
+    Vote()
+    Map() [half(each) for each in [len(it.city), times]]
+
+study there:
+    program "other.got"
+    minimize wrong(result, numbers)
+    vary tries in 1..3
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("pages\n\ntype", "pa|>ges\n\ntype", ['import corpus "pages.jsonl": pages']),
+        ("{city: str", "{ci|>ty: str", ["city: str"]),
+        ("[half(", "[ha|>lf(", ["function half(amount: int) -> int = amount // 2", "Half of it."]),
+        ("Few() ", "Fe|>w() ", ["operation Few(\n    count: int = 3,\n) ask: prompt"]),
+        ("k=count", "k=cou|>nt", ["count: int = 3"]),
+        ("{{ named(", "{{ na|>med(", ["partial named(word: str)"]),
+        ("scheme s(text: str", "scheme s(te|>xt: str", ["text: str"]),
+        ("for each in", "for ea|>ch in", ["each: int"]),
+        ("city), times", "city), ti|>mes", ["param tries: int = 5 in 1..10", "How often a part is sorted."]),
+        ("vary tries", "vary tri|>es", ["param tries: int = 5 in 1..10"]),
+        ("wrong(result", "wro|>ng(result", ["score wrong(found: list[int], numbers: list[int]) -> lower"]),
+        ("import best_of", "import best|>_of", ["scheme best_of[T]("]),
+        ("study there", "study the|>re", ["study there"]),
+    ],
+)
+def test_hover_of_what_is_declared(folder: Path, old: str, new: str, words: list[str]) -> None:
+    (folder / "pages.jsonl").write_text('{"text": "a"}\n')
+    found = said(folder, NAMES.replace(old, new, 1))
+    assert [word for word in words if word not in found] == [], found
+
+
 @pytest.mark.parametrize("number", ["0.|>5", "|>0.5", "0.5|>"])
 def test_nothing_is_said_of_a_number(folder: Path, number: str) -> None:
     assert said(folder, PROGRAM.replace("0.5", number)) == ""

@@ -12,6 +12,8 @@ from gotlang.codes import CODES
 from gotlang.compiler import Compiled
 from gotlang.editing.completion import facts, file_inside, rule, template_names, written
 from gotlang.editing.documents import Document
+from gotlang.editing.modules import real
+from gotlang.editing.names import at, occurrences
 from gotlang.editing.places import around, call, names
 from gotlang.errors import GotError
 from gotlang.operations import OPERATIONS
@@ -20,7 +22,7 @@ from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.aims import ABOUT
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.params import constant_value
-from gotlang.span import Span
+from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import walk
@@ -75,7 +77,8 @@ def hover(document: Document, offset: int) -> Hover | None:
     if word is None:
         return None
     span = Span(source.name, line_start + word.start(), line_start + word.end())
-    parts = [*_parts(document, word[0], span), *_wrong(document, offset)]
+    said = [*_parts(document, word[0], span)] or [*_symbol(document, offset)]
+    parts = [*said, *_wrong(document, offset)]
     return Hover(span, "\n\n".join(parts)) if parts else None
 
 
@@ -131,6 +134,8 @@ def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
             yield _code(f".{word}: {type_}")
         return
     yield from _declared(document, word)
+    if at(document, span.start) is not None:
+        return  # it is not of the language
     if here.head == "study" and word in ABOUT:
         yield f"`{word}`: {ABOUT[word]}"
     elif word in THOUGHT_FUNCTIONS:
@@ -177,12 +182,68 @@ def _line(document: Document, node: e.Node | None) -> str:
 def _comment(document: Document, node: e.Node) -> str:
     """The comment in the lines right above a declaration."""
     source = document.sources.get(node.span.source)
+    return _above(source, node.span.start) if source is not None else ""
+
+
+def _above(source: Source, offset: int) -> str:
+    """The comment in the lines right above that of an offset."""
     lines: list[str] = []
-    at = source.position(node.span.start)[0] - 1 if source is not None else 0
-    while source is not None and at > 0 and source.line(at).startswith("#"):
+    at = source.position(offset)[0] - 1
+    while at > 0 and source.line(at).startswith("#"):
         lines.insert(0, source.line(at).lstrip("# "))
         at -= 1
     return " ".join(lines)
+
+
+def _symbol(document: Document, offset: int) -> Iterator[str]:
+    """What is written where the name at an offset is declared; the type of a name that has one."""
+    found = at(document, offset)
+    symbol = (found.means or found.symbol) if found is not None else None
+    if symbol is None or symbol.kind == "file":
+        return
+    same = [o.span for o in occurrences(document) if o.symbol == symbol]
+    if symbol.kind == "local":
+        known = (document.types.get((span.source, span.start, span.end)) for span in same)
+        if (type_ := next(filter(None, known), None)) is not None:
+            yield _code(f"{symbol.name}: {type_}")
+        return
+    sources = {real(name): source for name, source in document.sources.items()}
+    start = symbol.start
+    if symbol.kind in ("field", "case"):
+        span = next((o.span for o in occurrences(document) if o.declares and o.symbol == symbol), None)
+        source = document.sources.get(span.source) if span is not None else None
+        start = span.start if span is not None else -1
+    else:
+        source = sources.get(symbol.source) or _of_study(document, symbol.source)
+    if source is None or start < 0:
+        return
+    if symbol.kind in ("field", "case", "input", "setting"):
+        yield _code(_until(source.text, start, ",)}\n|"))
+        return
+    line = source.text.rfind("\n", 0, start) + 1
+    yield _code(_until(source.text, line, "\n").partition(" #")[0].rstrip(' :"'))
+    if comment := _above(source, start):
+        yield comment
+
+
+def _of_study(document: Document, path: str) -> Source | None:
+    """The text of a program that a study of the document names; None where there is none."""
+    for study in document.module.declarations:
+        if isinstance(study, n.Study) and study.program is not None:
+            target = document.target(str(study.program.value))
+            if target is not None and real(target.source.name) == path:
+                return target.source
+    return None
+
+
+def _until(text: str, start: int, ends: str) -> str:
+    """The text from an offset to one of these signs that is in no bracket."""
+    depth = 0
+    for end, sign in enumerate(text[start : start + MOST_SHOWN], start):
+        if depth == 0 and sign in ends:
+            return text[start:end].rstrip()
+        depth += (sign in "([{") - (sign in ")]}")
+    return text[start : start + MOST_SHOWN]
 
 
 def _rendered(document: Document, name: str) -> Iterator[str]:
