@@ -17,6 +17,8 @@ from gotlang.models.simulated import SimulatedModel
 from gotlang.options import Options
 from gotlang.packages import package_text
 from gotlang.span import Source
+from gotlang.syntax.format import format_module
+from gotlang.syntax.parse import parse
 
 MERGE = """
 param tries = 3 in 1..5
@@ -72,6 +74,28 @@ scheme run(left: list[int], right: list[int]) -> list[int]:
         for prefix in ("m__", "merge__"):
             other = other.replace(prefix, "")
         assert other.replace("_offset", "x") == whole.replace("merge___offset", "x").replace("_offset", "x")
+
+
+def test_an_operation_of_a_module_goes_by_the_name_of_its_file() -> None:
+    head = "import std.vote as v\n"
+    prompt = 'prompt ask(q: str) -> int:\n    "{{ q }}"\n'
+    body = """scheme main(q: str) -> int:
+    x = v.BestOf(k=2) ask(q), it Repeat(2)
+    v.SelfConsistency() ask(q)
+    Map() it + len(x)
+"""
+    written = ir(head + prompt + body)
+    assert 'block "SelfConsistency"' in written
+    names = "from std.vote import BestOf, SelfConsistency\n"
+    assert written == ir(names + prompt + body.replace("v.", ""))
+    source = Source.of("main.got", f"{head}\n{prompt}\n{body}")
+    assert format_module(parse(source)[0], source) == source.text
+    for wrong, message in (
+        ("v.BestOff", "`v` has no `BestOff`"),
+        ("w.BestOf", "operation `w.BestOf` is not known"),
+    ):
+        said_of = said(head + prompt + body.replace("v.BestOf", wrong))
+        assert [m for _, m, _ in said_of if "import" not in m] == [message]
 
 
 def test_what_is_imported_as_a_name_hides_nothing() -> None:

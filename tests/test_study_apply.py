@@ -15,10 +15,11 @@ import pytest
 from support.laws import times
 
 from gotlang.api import Program, load
-from gotlang.errors import CompileError
+from gotlang.errors import CompileError, UsageError
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Param
-from gotlang.syntax.format import format_module
+from gotlang.syntax.format import format_expression, format_module
+from gotlang.tune.plan import plan_of
 from gotlang.tune.tuned import Shot, Texts, Tuned, apply, tuned
 
 ROOT = Path(__file__).parents[1]
@@ -164,3 +165,37 @@ def test_a_file_keeps_its_mark_its_line_ends_and_its_permissions(
     assert path.read_bytes() == mark + text.replace("= 2", "= 3").encode().replace(b"\n", end)
     assert path.stat().st_mode & 0o777 == 0o640
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_was_tuned_of_an_imported_file_is_written_into_it(tmp_path: Path) -> None:
+    (tmp_path / "lib.got").write_text(
+        "param tries = 2 in 1..4\n\n"
+        'prompt guess(n: int) -> int:\n    temperature 0.8\n    instruction "Guess."\n    "{{ n }}"\n\n'
+        "score off(x: int, n: int) -> lower, best 0:\n    abs(x - n)\n"
+    )
+    main = (
+        'import "lib.got" as lib\nfrom std.vote import self_consistency\n\n'
+        "param tries = 1 in 1..3\n\nfunction twice(x: float) -> float = x * 2\n\n"
+        "scheme main(n: int) -> int:\n    Generate(k=lib.tries + tries) lib.guess(n)\n"
+        "    Score() lib.off(it, n)\n    KeepBestN(1)\n\n"
+        "scheme other(n: int) -> str:\n    self_consistency(str(n))\n\n"
+        'study s:\n    scheme main\n    data "d.csv"\n    minimize twice(lib.off(result, n))\n'
+        "    vary lib__tries, tries\n    prompts lib__guess with copro\n    budget 1.00\n"
+    )
+    (tmp_path / "main.got").write_text(main)
+    program = load(tmp_path / "main.got")
+    (objective,) = plan_of(program.compilation, tmp_path).objectives
+    assert objective.text == "twice(lib.off(result, n))"
+    assert format_expression(objective.expression) == "lib__off(result, n) * 2"
+    texts = {"lib__guess": Texts("Guess again.")}
+    found = Tuned("main", "main", {"lib__tries": 3, "tries": 2}, texts, {"lib__guess.temperature": 0.5})
+    assert {p.name: p.default for p in tuned(program, found).ir(0).params} == {"lib__tries": 3, "tries": 2}
+    assert apply(program, found) == [tmp_path / "main.got", tmp_path / "lib.got"]
+    text = (tmp_path / "lib.got").read_text()
+    assert "tries = 3 in" in text and "temperature 0.5" in text and '"Guess again."' in text
+    assert (tmp_path / "main.got").read_text() == main.replace("tries = 1 in", "tries = 2 in")
+    again = load(tmp_path / "main.got")
+    other = Tuned("main", "other", {}, {"vote__reason": Texts("Think.")})
+    assert "Think." in tuned(again, other).ir_text(0)
+    with pytest.raises(UsageError, match="of a package"):
+        apply(again, other)

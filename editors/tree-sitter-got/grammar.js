@@ -199,7 +199,8 @@ module.exports = grammar({
     skip: (_) => "skip",
 
     step: ($) => seq($.operation, optional($.operands), optional($.again)),
-    operation: ($) => prec.right(seq($.capitalized, optional($.settings))),
+    operation: ($) => choice(prec.right(seq($.capitalized, optional($.settings))), $._member_operation),
+    _member_operation: ($) => prec(PREC.value, seq($._value, ".", $.capitalized, $.settings)),
     settings: ($) => seq("(", optional($._arguments), ")"),
     operands: ($) => separated($._expression),
     again: ($) => seq($.capitalized, $.settings),

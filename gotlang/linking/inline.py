@@ -212,7 +212,7 @@ class _Inliner:
         if isinstance(d, n.Scheme | n.Score):
             taken = {*_bound(d), *(p.name.text for p in d.parameters)}
             d = replace(d, body=self._calls(self._suites(d.body, taken, ())))
-        elif isinstance(d, n.Metric | n.Prompt | n.Param | n.Test):
+        elif isinstance(d, n.Metric | n.Prompt | n.Param | n.Test | n.Study):
             d = self._calls(d)
         return d
 
@@ -264,7 +264,7 @@ class _Inliner:
         repeated = n.Repeated(step.span, step.again, suite) if step.again is not None else None
         if isinstance(node, n.Bind):
             return replace(node, value=repeated or suite)
-        name = step.operation.text
+        name = plain(step.operation.text)
         labels[name] = labels.get(name, 0) + 1
         label = name if labels[name] == 1 else f"{name} {labels[name]}"
         return repeated or n.Labelled(step.span, label, (), (), suite)

@@ -317,7 +317,7 @@ class _Linker:
                 case n.NamedType(name=name):
                     new = called(name)
                     return node if new is name else replace(node, name=new)
-                case n.Step(operation=name) if name.text in other:
+                case n.Step(operation=name) if name.text in other or "." in name.text:
                     return replace(node, operation=called(name))
                 case n.ParseForm(function=e.Identifier() as name):
                     return replace(node, function=called(name))

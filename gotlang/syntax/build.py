@@ -496,6 +496,12 @@ class TreeBuilder(ExpressionBuilder):
     def operation(self, _span, *parts):
         return parts
 
+    def member_operation(self, _span, module, name, settings):
+        if not isinstance(module, e.Reference):
+            self._problem("GOT0001", f"unexpected `{name.text}`", name.span, "write `module.Operation(...)`")
+            return name, settings
+        return e.Identifier(module.span.to(name.span), f"{module.name}.{name.text}"), settings
+
     stop_setting = n.Setting
 
     def stop_name(self, span):

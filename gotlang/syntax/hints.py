@@ -217,7 +217,7 @@ def _hint(
         return "names have the letters `a` to `z` and `A` to `Z`, digits and underscores"
     if terminal == "OPERATION" and wanted == {"NAME"} and before.endswith("."):
         if text[at + len(met) : at + len(met) + 1] == "(":
-            return f"import the operation by its name: `from ... import {met}`"
+            return "an operation is a step of its own: write it on a line before, `x = ...`"
         return f"a case goes by its own name: `{met}`"
     if terminal == "OPERATION" and re.match(r"(?:prompt|score|scheme|function|metric)\b.*[(,]$", before):
         return f"names start with a small letter, such as `{met[0].lower()}{met[1:]}`"

@@ -192,7 +192,8 @@ def reaching(path: str | Path, storage: str | None = None, here: Path = Path()) 
 
 def plan_of(compilation: Compilation, folder: Path, study: str | None = None) -> StudyPlan:
     """The plan of a study in a file that compiles; its paths are relative to `folder`."""
-    declared = {d.name.text: d for d in compilation.modules[0].declarations if isinstance(d, n.Study)}
+    modules = compilation.compiled().checked.modules  # with the names of the whole program
+    declared = {d.name.text: d for d in modules[0].declarations if isinstance(d, n.Study)}
     if not declared:
         raise UsageError(f"{compilation.source.name} has no study", help="a study starts with `study name:`")
     if study is None and len(declared) > 1:
@@ -207,8 +208,14 @@ def plan_of(compilation: Compilation, folder: Path, study: str | None = None) ->
     if node.program is not None:
         program = CheckedProgram(compile_file(beside(folder, str(node.program.value))))
     text = compilation.source.text
+
+    def written(span: Span) -> str:
+        while span.use is not None:  # of a function, which is what is computed
+            span = span.use
+        return text[span.start : span.end]
+
     data = beside(folder, str(node.data.path.value)) if node.data is not None else folder
-    return _plan(node, program, data, folder, lambda span: text[span.start : span.end])
+    return _plan(node, program, data, folder, written)
 
 
 def make_plan(

@@ -18,6 +18,7 @@ from gotlang.errors import UsageError, reporting
 from gotlang.ir.program import Program
 from gotlang.ir.text import value_text
 from gotlang.operations.names import free_names
+from gotlang.packages import in_package
 from gotlang.program import CheckedProgram
 from gotlang.reading import read_bounded
 from gotlang.records import InvalidRecord, escaped, from_json, from_plain, to_json
@@ -141,7 +142,12 @@ def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
     done = rewritten(base, found.params, found.texts, settings)
     changed = []
     was, now_is = _formatted(compilation), _formatted(done)
-    for name, source in edited(base, found.params, found.texts, settings).items():
+    sources = edited(base, found.params, found.texts, settings)
+    for name, source in sources.items():
+        if in_package(name) and source.text != compilation.sources[name].text:
+            help = "use the tuned file with `--tuned`, or give the package a prompt or a param of your own"
+            raise UsageError(f"`{name}` is of a package, and is not written to", help=help)
+    for name, source in sources.items():
         before = compilation.sources[name].text
         if source.text == before:
             continue
@@ -230,17 +236,21 @@ def edited(
     """The sources of a program, by name, with other defaults of params, texts and settings of prompts."""
     out = dict(compilation.sources)
     left_params, left_texts = dict(params), dict(texts)
+    checked = [d for module in compilation.compiled().checked.modules for d in module.declarations]
+    names = {d.name.span: d.name.text for d in checked if isinstance(d, n.Param | n.Prompt)}
     for module in compilation.modules:
         source = compilation.sources[module.span.source]
         edits: list[_Edit] = []
         for d in module.declarations:
-            if isinstance(d, n.Param) and d.name.text in left_params:
-                value, old = left_params.pop(d.name.text), constant_value(d.default)
+            # Its name in the whole program, as it was tuned; what only other schemes of a file use has none.
+            name = names.get(d.name.span, "") if isinstance(d, n.Param | n.Prompt) else ""
+            if isinstance(d, n.Param) and name in left_params:
+                value, old = left_params.pop(name), constant_value(d.default)
                 if type(old) is not type(value) or old != value:
                     edits.append((d.default.span, value_text(value)))
             elif isinstance(d, n.Prompt):
-                edits += _texts(d, left_texts.pop(d.name.text, Texts()), source)
-                edits += _settings(d, settings.get(d.name.text, {}), source)
+                edits += _texts(d, left_texts.pop(name, Texts()), source)
+                edits += _settings(d, settings.get(name, {}), source)
         text = source.text
         for span, new in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
             text = text[: span.start] + new + text[span.end :]
@@ -248,8 +258,7 @@ def edited(
     for kind, left in (("param", left_params), ("prompt", left_texts)):
         if left:
             name = next(iter(left)).replace("__", ".")
-            help = f"change the {kind} in the file that is imported" if "." in name else None
-            raise UsageError(f"`{compilation.source.name}` has no {kind} `{name}`", help=help)
+            raise UsageError(f"`{compilation.source.name}` has no {kind} `{name}`")
     return out
 
 
