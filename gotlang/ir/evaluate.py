@@ -440,6 +440,8 @@ def _arithmetic(sign: str, fuel: Fuel) -> Callable[[Any, Any], Any]:
     apply, plus = _ARITHMETIC[sign], sign == "+"
 
     def run(a: Any, b: Any) -> Any:
+        if type(a) is int and type(b) is int:  # as most are
+            return fuel.made(apply(a, b))
         if not plus and not (isinstance(a, _NUMERIC) and isinstance(b, _NUMERIC)):
             raise EvaluationError(f"`{sign}` needs numbers")
         made = fuel.made(apply(a, b))

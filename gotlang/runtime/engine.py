@@ -11,7 +11,7 @@ from gotlang.errors import BeyondBest, GotError, LimitExceeded, OperationFailed,
 from gotlang.estimate.remaining import CallsRemaining
 from gotlang.operations import record_of
 from gotlang.operations.keep_best_n import KeepBestN
-from gotlang.operations.record import Asks, Grows, Local, OperationRecord, Run, Tool
+from gotlang.operations.record import Asks, Local, OperationRecord, Run, Tool
 from gotlang.operations.score import Score
 from gotlang.operations.step import Step
 from gotlang.runtime.context import MOST_CALLS, Context
@@ -173,14 +173,14 @@ class Engine:
             if graph.any_skipped and operation.skipped:
                 graph.skip(operation)
                 continue
-            match self._run_of(operation):
-                case None | Local() as way:
-                    self._perform(operation, way)
-                    left -= 1
-                case Asks():
-                    asking.push(self.scheduler(operation), operation)
-                case Tool() | Grows():
-                    calling.push(self.scheduler(operation), operation)
+            way = self._run_of(operation)
+            if isinstance(way, Asks):
+                asking.push(self.scheduler(operation), operation)
+            elif way is None or isinstance(way, Local):
+                self._perform(operation, way)
+                left -= 1
+            else:
+                calling.push(self.scheduler(operation), operation)
         if graph.ready:
             self._loop.call_soon(self._advance)
         # What waits for a person is not lost: the rest goes on, up to the other questions.

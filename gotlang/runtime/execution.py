@@ -482,9 +482,8 @@ class PromptCall(Struct, eq=False):
         running, numbers = self.running, (self.first,)
         running.context.sampler.ask(1)
         samples = await self._asked(numbers, False)
-        seconds = self._noted(numbers, samples, 1)
+        running.seconds += self._noted(numbers, samples, 1)
         running.hops += 1
-        running.seconds += seconds
         return samples[0]
 
     async def sample(self, numbers: Sequence[int], batched: bool) -> tuple[list[Sample], float]:

@@ -246,12 +246,13 @@ def foreach(x: Expander, step: ir.Foreach, frame: Frame, pool: Handle) -> Handle
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
         tails: list[Operation] = []
         ranks = Ranks()
+        pairs = step.position is not None or step.parts
         for index, found in enumerate(_elements(x, step, frame)):
             names: dict[str, Any] = {}
             marks = ranks.marks(content := found.content)
             inner = frame.inside((step.result, index), names, grow, rest, "element", *marks)
             names[step.name] = element = x.element(inner, found, grow)
-            if step.position is not None or step.parts:
+            if pairs:
                 names |= step.values(index, content)
             if step.after is not None:
                 names["done"] = handle_of(_done(x, step, step.after, inner, element, tails, grow), False)

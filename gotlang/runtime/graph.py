@@ -11,7 +11,6 @@ from abc import ABCMeta
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from typing import Any, ClassVar, final
 
 from msgspec import Struct, StructMeta
@@ -112,7 +111,14 @@ class Operation(Struct, eq=False):
             return self.inputs[0].output if self.inputs else NOTHING
         if len(parts) == 1:
             return parts[0].output
-        return Thoughts(chain.from_iterable(part.output for part in parts))
+        found: list[Thought] = []
+        for part in parts:
+            output = part._output
+            if isinstance(output, Thought):
+                found.append(output)
+            else:
+                found += output
+        return Thoughts(found)
 
     @property
     def inputs_optional(self) -> bool:

@@ -31,12 +31,12 @@ class Fuel:
 
     def made(self, value: Any) -> Any:
         """A new value: within the limits, and counted by its size."""
-        if isinstance(value, str):
-            self.spend(len(bounded(value)))
-        elif isinstance(value, list | dict):
-            self.spend(_weighed(value))
-        else:
+        if isinstance(value, int):
             bounded(value)
+        elif isinstance(value, str):
+            self.spend(len(bounded(value)))
+        elif isinstance(value, _LARGE):
+            self.spend(_weighed(value))
         return value
 
     def gone_through(self, value: Any) -> None:
@@ -60,16 +60,19 @@ _TEXT = 100
 
 def bounded(value: Any) -> Any:
     """The value, or an EvaluationError if it is larger than an expression may make."""
-    if isinstance(value, str) and len(value) > MAX_ELEMENTS:
-        raise _too_large()
-    if isinstance(value, list | dict):
+    if isinstance(value, int):
+        if value.bit_length() > MAX_BITS:
+            raise LimitExceeded(f"this number would have more than {MAX_BITS:,} bits")
+    elif isinstance(value, str):
+        if len(value) > MAX_ELEMENTS:
+            raise _too_large()
+    elif isinstance(value, _LARGE):
         _weighed(value)
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise LimitExceeded(f"this number would have more than {MAX_BITS:,} bits")
     return value
 
 
-_CONTAINERS = frozenset({list, dict})
+_LARGE = (list, dict)
+_CONTAINERS = frozenset(_LARGE)
 
 
 def _weighed(value: Any) -> int:

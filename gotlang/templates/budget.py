@@ -93,9 +93,10 @@ class Budget:
         if type(value) is int:
             self.spend(VALUE)
             return str(value)
-        self.read(value)
         if isinstance(value, str):
+            self.spend(VALUE + len(value))
             return value
+        self.read(value)
         try:
             return JSON.encode(value)
         except TypeError:

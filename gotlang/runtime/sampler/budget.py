@@ -324,12 +324,13 @@ class Allowance(Struct):
     def _settle(self, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
         reservation, self._reservation = self._reservation, None
         if reservation is not None:
+            budget = self._budget
             self.charged += charged
             if uncertain is not NO_AMOUNT:
                 self.uncertain += uncertain
-            self._budget.settle(reservation, charged, uncertain)
-            if self._budget.max_calls is not None or self._budget.max_usd is not None:
-                self._budget.compare(self._request, reservation, charged + uncertain)
+            budget.settle(reservation, charged, uncertain)
+            if budget.max_calls is not None or budget.max_usd is not None:
+                budget.compare(self._request, reservation, charged + uncertain)
 
 
 def worst_case(request: Request, calls: int, price: Price | None) -> Fraction:
