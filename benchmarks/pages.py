@@ -101,6 +101,7 @@ def row(window: Browser, place: Path | str, made: Path) -> tuple[Any, ...]:
         while not window.run("return graph.chosen.view.name !== ''"):
             pass
         loaded = window.run(DRAWN)
+        window.until("!doc.reading", 120)  # the studio's page reads its other views after the graph
         done = [window.run(TIMED % action) for action in ACTIONS.values()]
         window.run("graph.choose('execution'); document.getElementById('unfold').click()")
         before = window.processor_s()

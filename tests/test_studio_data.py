@@ -248,6 +248,12 @@ def test_the_playground_diagnoses_while_one_types_shows_prompts_and_runs(
         "playground.editor.dispatch({ changes: { from: line.from - 1, to: line.to } })"
     )
     window.until("document.getElementById('state').innerText.startsWith('no errors')")
+    # Tab indents; Escape and then Tab leaves the editor, as the page says.
+    window.run("playground.editor.focus()")
+    window.press("Escape", "Tab")
+    assert window.run("return document.activeElement.id") == "scheme"
+    assert "Escape, then Tab leaves the editor" in window.run("return document.body.innerText")
+    assert "not saved" not in window.run("return document.getElementById('state').innerText")
     # An edit that is not saved, and from here on the keyboard alone.
     window.run(
         "const at = playground.editor.state.doc.toString().indexOf('Say {{');"

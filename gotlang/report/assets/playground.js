@@ -105,7 +105,7 @@ const editor = new EditorView({
     doc: doc.text,
     extensions: [
       basicSetup, keymap.of([indentWithTab]), language, syntaxHighlighting(colors), look, lintGutter(), EditorState.tabSize.of(4), CM.indentUnit.of("    "),
-      language.data.of({ autocomplete: complete }), EditorView.lineWrapping, EditorView.contentAttributes.of({ "aria-label": "program" }),
+      language.data.of({ autocomplete: complete }), EditorView.lineWrapping, EditorView.contentAttributes.of({ "aria-label": "program; Tab indents, Escape and then Tab leaves the editor" }),
       EditorView.updateListener.of((update) => { if (update.docChanged) { clearTimeout(waiting); waiting = setTimeout(check, 120); } }),
     ],
   }),
