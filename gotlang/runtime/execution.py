@@ -98,10 +98,11 @@ def bound_thoughts(
 @final
 class _Known(Struct, frozen=True):
     """What all calls of a prompt by a step have in common: the settings of both, the examples as they are
-    `shown`, the names that its arguments have `used`, and whether these or the settings look at thoughts."""
+    `shown`, the names that its arguments have `used`, and whether these or the settings look at thoughts.
+    `given` are the step's own arguments and settings: kept, so that their ids stay theirs."""
 
     prompt: ir.Prompt
-    arguments: ir.Arguments
+    given: tuple[ir.Arguments, ir.Arguments]
     settings: ir.Arguments
     shown: list[str | Message]
     used: tuple[str, ...]
@@ -113,7 +114,7 @@ class _Known(Struct, frozen=True):
         used = dict.fromkeys(name for _, value in arguments for name in free_names(value))
         on_pool = any(looks_at_pool(value) for _, value in (*arguments, *both))
         names = tuple(name for name in used if name not in GIVEN)
-        return cls(prompt, arguments, both, examples(prompt), names, on_pool)
+        return cls(prompt, (arguments, settings), both, examples(prompt), names, on_pool)
 
 
 @final
