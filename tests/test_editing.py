@@ -345,3 +345,7 @@ def test_lenses_run_and_explain_schemes(folder: Path) -> None:
     document = analyzed(str(folder / "a.got"), PROGRAM, {})
     found = [(lens.title.split(":")[0], lens.command, lens.scheme) for lens in lenses_of(document)]
     assert found == [("run", "got.run", "sorts"), ("explain", "got.explain", "sorts")]
+    (folder / "sim.py").write_text("")
+    document = analyzed(str(folder / "a.got"), f'simulate with "sim.py"\n\n{PROGRAM}', {})
+    run = next(lenses_of(document))
+    assert (run.title, run.model) == ("run simulated", "simulated")

@@ -47,12 +47,14 @@ def _title(found: Diagnostic) -> str:
 
 
 class Lens(NamedTuple):
-    """A command above a line: `got.run` or `got.explain` of a scheme, which the editor runs in a terminal."""
+    """A command above a line: `got.run` or `got.explain` of a scheme, which the editor runs in a terminal,
+    with a `model` if it names one."""
 
     span: Span
     title: str
     command: str
     scheme: str
+    model: str = ""
 
 
 def lenses_of(document: Document) -> Iterator[Lens]:
@@ -66,5 +68,8 @@ def lenses_of(document: Document) -> Iterator[Lens]:
         if (name := d.name.text).endswith(e.HOLE):
             continue
         price = prices.get(document.source.position(d.span.start)[0])
-        yield Lens(d.name.span, "run simulated" if simulated else "run", "got.run", name)
+        if simulated:
+            yield Lens(d.name.span, "run simulated", "got.run", name, "simulated")
+        else:
+            yield Lens(d.name.span, "run", "got.run", name)
         yield Lens(d.name.span, f"explain: {price}" if price else "explain", "got.explain", name)

@@ -52,7 +52,9 @@ def register(server: Server) -> None:
         return [
             types.CodeLens(
                 server.range(document.source, found.span),
-                types.Command(found.title, found.command, arguments=[uri, found.scheme]),
+                types.Command(
+                    found.title, found.command, arguments=[uri, found.scheme, *filter(None, [found.model])]
+                ),
             )
             for found in lenses_of(document)
         ]

@@ -71,6 +71,14 @@ def test_a_client_sees_prices_and_commands(tmp_path: Path) -> None:
             commands = [lens.command for lens in lenses or () if lens.command is not None]
             assert [command.command for command in commands] == ["got.run", "got.explain"]
             assert [*(commands[0].arguments or ())] == [made.uri("a.got"), "io"]
+            (tmp_path / "sim.py").write_text("def answer(rng, question): return question")
+            made.edit(
+                "a.got",
+                f'simulate with "sim.py"\n\n{PROGRAM}    Generate(k=3) answer(question)\n    Vote()\n',
+            )
+            lenses = await made.text_document_code_lens_async(types.CodeLensParams(document))
+            (run, *_) = (lens.command for lens in lenses or () if lens.command is not None)
+            assert (run.title, [*(run.arguments or ())][1:]) == ("run simulated", ["io", "simulated"])
 
     asyncio.run(life())
 

@@ -72,11 +72,12 @@ async function schemeOf(document) {
 }
 
 function about(verb, submit) {
-  return async (uri, scheme) => {
+  return async (uri, scheme, model) => {
     try {
       const document = await program(uri);
       const chosen = scheme ?? (await schemeOf(document));
-      if (chosen) inTerminal([verb, document.uri.fsPath, "--scheme", chosen], document.uri, submit);
+      const words = [verb, document.uri.fsPath, "--scheme", chosen, ...(model ? ["--model", model] : [])];
+      if (chosen) inTerminal(words, document.uri, submit);
     } catch (error) {
       vscode.window.showErrorMessage(`gotc ${verb}: ${error.message}`);
     }
