@@ -17,11 +17,13 @@ from gotlang.syntax import nodes as n
 @final
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """The whole text of a program without what `found` reports; `title` says what was done."""
+    """The whole text of a program without what `found` reports, which is `every` fix that there is if so
+    said; `title` says what was done."""
 
     title: str
     found: tuple[Diagnostic, ...]
     text: str
+    every: bool = False
 
 
 def corrections(document: Document, start: int, end: int) -> tuple[Correction, ...]:
@@ -31,10 +33,19 @@ def corrections(document: Document, start: int, end: int) -> tuple[Correction, .
     fixable = [d for d in document.diagnostics if d.fix is not None and d.fix.span.source == name]
     found = [d for d in fixable if d.span.source == name and d.span.start <= end and start <= d.span.end]
     made = [Correction(_title(d), (d,), with_fixes(text, [d.fix])) for d in found if d.fix is not None]
-    if made and len(fixable) > 1:
-        every = with_fixes(text, [d.fix for d in fixable if d.fix is not None])
-        made.append(Correction(f"Fix all {len(fixable)} that can be fixed", tuple(fixable), every))
-    return tuple(made)
+    return (*made, *correction_of_all(document)) if made and len(fixable) > 1 else tuple(made)
+
+
+def correction_of_all(document: Document) -> tuple[Correction, ...]:
+    """All that can be done without thought in a program's own text, as one correction; none where nothing
+    can."""
+    name, text = document.source.name, document.source.text
+    found = tuple(d for d in document.diagnostics if d.fix is not None and d.fix.span.source == name)
+    if not found:
+        return ()
+    mended = with_fixes(text, [d.fix for d in found if d.fix is not None])
+    title = f"Fix all {len(found)} that can be fixed" if len(found) > 1 else _title(found[0])
+    return (Correction(title, found, mended, every=True),)
 
 
 def _title(found: Diagnostic) -> str:

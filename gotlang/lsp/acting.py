@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lsprotocol import types
 
-from gotlang.editing.actions import Correction, corrections, lenses_of
+from gotlang.editing.actions import Correction, correction_of_all, corrections, lenses_of
 from gotlang.editing.documents import Document
 from gotlang.editing.prices import price_hints
 from gotlang.lsp.server import Server
 from gotlang.span import Span
+
+_QUICK, _ALL = types.CodeActionKind.QuickFix.value, types.CodeActionKind.SourceFixAll.value
 
 
 def register(server: Server) -> None:
@@ -24,7 +26,13 @@ def register(server: Server) -> None:
         if document is None:
             return []
         start, end = (server.offset(document, at) for at in (params.range.start, params.range.end))
-        return [_action(server, document, uri, found) for found in corrections(document, start, end)]
+        found = corrections(document, start, end)
+        if params.context.only is not None:
+            wanted = [str(getattr(kind, "value", kind)) for kind in params.context.only]
+            if _QUICK not in wanted:
+                found = correction_of_all(document)  # as an editor asks that mends a text when it is saved
+            found = tuple(each for each in found if _is_one(_ALL if each.every else _QUICK, wanted))
+        return [_action(server, document, uri, each) for each in found]
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
     def hints(params: types.InlayHintParams) -> list[types.InlayHint]:
@@ -60,8 +68,13 @@ def register(server: Server) -> None:
         ]
 
 
+def _is_one(kind: str, wanted: Sequence[str]) -> bool:
+    """Whether a kind of actions is one of these, or a part of one: `source.fixAll` is of `source`."""
+    return any(f"{kind}.".startswith(f"{each}.") for each in wanted)
+
+
 def _action(server: Server, document: Document, uri: str, found: Correction) -> types.CodeAction:
-    one = len(found.found) == 1
+    one = not found.every
     edits = [
         types.TextEdit(server.range(document.source, span), text)
         for span, text in _changes(document, found.text)

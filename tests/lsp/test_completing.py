@@ -57,6 +57,32 @@ def test_a_client_fixes_what_a_diagnostic_reports(tmp_path: Path) -> None:
     asyncio.run(life())
 
 
+def test_a_client_that_saves_asks_for_all_fixes_at_once(tmp_path: Path) -> None:
+    whole = types.Range(types.Position(0, 0), types.Position(9, 0))
+
+    async def life() -> None:
+        async with editor(tmp_path) as made:
+            made.open("a.got", f"{PROGRAM}    Generate() anser(question)\n")
+            (found,) = await made.codes("a.got", "GOT0103")
+            for only, kinds in (
+                (["source.fixAll"], ["source.fixAll"]),
+                (["source"], ["source.fixAll"]),
+                (["source.organizeImports"], []),
+                (["quickfix"], ["quickfix"]),
+                (["refactor"], []),
+            ):
+                context = types.CodeActionContext([found], only)
+                document = made.identifier("a.got")
+                actions = await made.text_document_code_action_async(
+                    types.CodeActionParams(document, whole, context)
+                )
+                given = [each for each in actions or () if isinstance(each, types.CodeAction)]
+                assert [types.CodeActionKind(each.kind).value for each in given] == kinds, only
+                assert all(each.title == "Write `answer`" for each in given)
+
+    asyncio.run(life())
+
+
 def test_a_client_sees_prices_and_commands(tmp_path: Path) -> None:
     async def life() -> None:
         async with editor(tmp_path) as made:
