@@ -11,6 +11,7 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast, final
 
@@ -456,7 +457,7 @@ class Program(CheckedProgram):
             check_inputs(chosen, given)
         priced = ModelOptions(base_url=options.base_url, prices=options.prices)
         if options.simulated:
-            priced = replace(priced, simulated=simulated_models(ir))
+            priced = replace(priced, declared=cache(partial(simulated_models, ir)))
         sizes = Sizes(model, priced)
         params = check_params(ir, options.params)
         price = sizes.price_of(None)

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, final
@@ -280,8 +281,6 @@ class Session:
 
         options = self.options
         simulated = options.simulated
-        # Only where a model is named may it be one that the simulator declares, which takes a while to read.
-        named = options.chosen_model != "simulated" or bool(self.ir.python or specs_named(self.ir))
         return ModelOptions(
             load_simulators(self.ir, allowed=options.python) if simulated else {},
             seed=options.seed,
@@ -295,7 +294,7 @@ class Session:
             timeout_s=options.timeout,
             batches=options.batches(),
             known=options.folder / "endpoints.json" if isinstance(options.chosen_cache, str | Path) else None,
-            simulated=simulated_models(self.ir) if simulated and named else {},
+            declared=cache(partial(simulated_models, self.ir)) if simulated else dict,
         )
 
     @property

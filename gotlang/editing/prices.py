@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import final
 
 from gotlang.collecting import relaxed_gc
@@ -52,8 +52,8 @@ def _hints(document: Document, program: Program) -> Iterator[PriceHint]:
 
     options = Options()
     simulated = options.simulated
-    models = simulated_models(program) if simulated else {}
-    given = ModelOptions(base_url=options.base_url, prices=options.prices, simulated=models)
+    models = cache(partial(simulated_models, program)) if simulated else dict
+    given = ModelOptions(base_url=options.base_url, prices=options.prices, declared=models)
     sizes = Sizes(options.chosen_model, given)
     source = document.source
     for declared in document.module.declarations:

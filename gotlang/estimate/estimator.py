@@ -338,8 +338,9 @@ class Estimator:
                 match function.text:
                     case "unique" | "set" | "pairs" | "difference" | "intersection":
                         found = self.guess(first_argument, names)
-                        most = self.length(first_argument, names).high
-                        return Amount(ZERO.low, most), found.element if function.text == "unique" else None
+                        whole = self.length(first_argument, names)
+                        part = Amount(ZERO.low, whole.high) if whole.bounds[1] < math.inf else None
+                        return part, found.element if function.text == "unique" else None
                     case "zip" if len(arguments) == 2:
                         return self.length(first_argument, names).at_most(
                             self.length(arguments[1].value, names)

@@ -469,7 +469,7 @@ class ModelOptions(Struct, frozen=True):
     """What a provider makes a model with. None means the model's own default.
 
     - `simulators` are the program's simulator functions by prompt; `version` changes when their file does.
-      `simulated` are the models that the file declares, by name, each with its numbers as it declares them.
+      `declared` gives the models that the file declares, by name, each with its numbers as it declares them.
     - `base_url`, `retries`, `timeout_s`, `rpm` and `tpm` (requests and tokens per minute) are for endpoints.
     - `prices` is a file of prices, `known` the file that remembers what endpoints refuse (None: no memory).
     - `batches` is the folder of provider batches; if given, requests are sent in such batches.
@@ -488,7 +488,7 @@ class ModelOptions(Struct, frozen=True):
     timeout_s: float | None = None
     batches: Path | None = None
     known: Path | None = None
-    simulated: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    declared: Callable[[], Mapping[str, Mapping[str, float]]] = dict
 
 
 class Provider(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from importlib import import_module
 from operator import attrgetter
@@ -61,7 +61,7 @@ def is_simulated(model: object) -> bool:
     return isinstance(model, str) and model.partition(":")[0] == "simulated"
 
 
-def model_spec(name: str | None, own: str, declared: Iterable[str] = ()) -> str:
+def model_spec(name: str | None, own: str, declared: Callable[[], Mapping[str, object]] = dict) -> str:
     """The full spec of a model that a program names (None: the run's own, `own`), with its provider.
 
     The simulator replaces all models, or each by its own if it declares models (`declared`). A name without a
@@ -70,7 +70,7 @@ def model_spec(name: str | None, own: str, declared: Iterable[str] = ()) -> str:
     if name is None:
         name = own
     elif is_simulated(own):
-        return _simulated_spec(plain_name(name), own) if declared or is_simulated(name) else own
+        return _simulated_spec(plain_name(name), own) if declared() or is_simulated(name) else own
     if ":" in name or is_simulated(name):
         return name
     provider, colon, _ = own.partition(":")
@@ -164,7 +164,7 @@ class ModelPool:
         if name == PERSON or not isinstance(self._own, str):
             found = self._named[name] = self._opened[PERSON] = self._open(PERSON, self.options)
             return found
-        spec = model_spec(name, self._own, self.options.simulated)
+        spec = model_spec(name, self._own, self.options.declared)
         if spec not in self._opened:
             _check_vendor(name or self._own, spec, self.options)
             # The chosen endpoint is that of the run's own provider; others have theirs.

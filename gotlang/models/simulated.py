@@ -485,9 +485,10 @@ def _chosen(text: str, options: ModelOptions) -> tuple[str, str, Price, Latency]
     name, _, rest = text.partition(",")
     if not text or "=" in name:
         return NAME, text, _own_price(NAME, options) or GPT_35_TURBO, GPT_35_TURBO_LATENCY
-    facts = options.simulated.get(name)
+    models = options.declared()
+    facts = models.get(name)
     if facts is None:
-        known = ", ".join(f"`{NAME}:{one}`" for one in options.simulated)
+        known = ", ".join(f"`{NAME}:{one}`" for one in models)
         like = f'MODELS = {{"{name}": {{"input_per_million": 0.05, "output_per_million": 0.2}}}}'
         raise UsageError(
             f"the simulator declares no model `{name}`",

@@ -73,7 +73,7 @@ class Sizes:
             return self._models(name).price
         if not isinstance(self._model, str):
             return self._model.price
-        return price_of_model(model_spec(name, self._model, self._options.simulated), self._options)
+        return price_of_model(model_spec(name, self._model, self._options.declared), self._options)
 
     def price(self, model: str | None) -> tuple[float, float] | None:
         """US dollars of an input and of an output token."""
@@ -90,7 +90,7 @@ class Sizes:
             return image_tokens(self._models(name).name)
         if not isinstance(self._model, str):
             return image_tokens(self._model.name)
-        return image_tokens(model_spec(name, self._model, self._options.simulated).partition(":")[2])
+        return image_tokens(model_spec(name, self._model, self._options.declared).partition(":")[2])
 
     def value(self, value: Any) -> int:
         """The tokens of a value as a prompt shows it."""

@@ -324,7 +324,7 @@ def test_nothing_is_coordinated_where_nothing_is_written(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"hello, this is no database" * 100, "not a SQLite database"), (b"", "is empty: what was spent")],
+    [(b"hello, this is no database" * 100, "not a SQLite database"), (b"", "is empty: the amount spent")],
 )
 def test_another_file_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "cache.sqlite.coordination").write_bytes(content)
