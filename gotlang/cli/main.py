@@ -34,8 +34,8 @@ def exit_code(arguments: Sequence[str]) -> int:
         code = _run(arguments)
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        return output.interrupted()
+    except KeyboardInterrupt as error:
+        return output.interrupted(str(error))
     except GotError as error:
         return output.known(error)
     except BrokenPipeError:

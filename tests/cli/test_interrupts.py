@@ -94,6 +94,7 @@ def test_twice_stops_at_once(tmp_path: Path) -> None:
         _, err = process.communicate(timeout=60)  # the answers would take ten minutes
     assert process.returncode == 130
     assert "Traceback" not in err
+    assert "interrupted; run the same command again" in err
     assert only_run(tmp_path)["state"] == "interrupted"
 
 
