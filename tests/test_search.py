@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.laws import tried
 from support.orders import compiled, run_in_order
 
-from gotlang.api import Options
+from gotlang.api import Options, compile
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import CompileError, RunError
 from gotlang.models.simulated import SimulatedModel
@@ -217,3 +217,33 @@ def test_its_parts_go_by_the_words_of_the_language_and_have_their_thoughts() -> 
     assert shown["expand"] and sum(shown["expand"]) == sum(shown["backup"]) > 5
     backups = [node for node in execution(lines, "t").nodes if node.kind == "backup"]
     assert all(node.detail.endswith(f"best {node.score:g}") for node in backups)
+
+
+def test_a_study_varies_the_strategy_and_what_only_one_of_them_has() -> None:
+    """The second child looks worse, and all that is good lies below it: only a beam of two comes there."""
+    pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+    text = """
+param strategy = "best" in ["uct", "best", "depth", "beam"]
+param width = 1 in 1..2 when strategy == "beam"
+prompt steps(path: list[int]) -> many int:
+    "{{ path }}"
+scheme next(path: list[int]) -> many list[int]:
+    Generate() steps(path)
+    Map() path + [it]
+score worth(path: list[int]) -> higher:
+    100 if path[1:] == [2, 1] else 5 if path[1] == 1 else 1
+scheme main(start: int) -> list[int]:
+    search path from [start], rollouts 3, depth 3, select uct(0.1) if strategy == "uct" \\
+            else beam(width) if strategy == "beam" else best if strategy == "best" else depth:
+        expand: next(path)
+        value: Score() worth(path)
+"""
+    program = compile(text)
+    options = Options(model=SimulatedModel({"steps": lambda rng, path: "[1, 2]"}), cache=None)
+    rows, vary = [{"start": i} for i in range(30)], ["strategy", "width"]
+    found = program.tune(
+        rows, maximize="worth(result)", vary=vary, trials=20, budget=1.0, folder=None, options=options
+    )
+    assert found.tuned.params == {"strategy": "beam", "width": 2}
+    points = [(trial.point["strategy"], trial.point.get("width")) for trial in found.trials.values()]
+    assert len(points) == 5 and {width for name, width in points if name != "beam"} == {None}
