@@ -136,6 +136,10 @@ class Server(LanguageServer):
             if path == name or path in known.asked:
                 del self._documents[name]
 
+    def forget(self) -> None:
+        """Another configuration counts: analyze everything anew."""
+        self._documents.clear()
+
     def follow(self, uri: str, text: str | None) -> None:
         """A file has this text in the client; None where it is closed, and the file on disk counts again."""
         path = self.path(uri)

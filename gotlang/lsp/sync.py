@@ -15,8 +15,10 @@ from gotlang.editing.documents import Document
 from gotlang.lsp.server import Server
 from gotlang.lsp.texts import Texts
 
-FILES = "**/*.{got,md,py,csv,jsonl}"
+FILES = "**/*.{got,md,py,csv,jsonl,toml}"
 """The files on disk whose changes a client tells, if it can."""
+CONFIGURATION = ("/gotc.toml", "/pyproject.toml")
+"""The files that may name another model or its prices."""
 DELAY = 0.05
 """Seconds without another edit after which diagnostics are sent."""
 
@@ -62,6 +64,11 @@ def register(server: Server) -> None:
     def watched(params: types.DidChangeWatchedFilesParams) -> None:
         for change in params.changes:
             server.changed(change.uri)
+        if any(change.uri.endswith(CONFIGURATION) for change in params.changes):
+            server.forget()
+            workspace = server.client_capabilities.workspace
+            if workspace is not None and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+                server.workspace_inlay_hint_refresh(None)
         publisher.soon()
 
     def follow(uri: str) -> None:

@@ -109,6 +109,24 @@ def test_a_client_sees_prices_and_commands(tmp_path: Path) -> None:
     asyncio.run(life())
 
 
+def test_prices_follow_the_model_that_is_configured(tmp_path: Path) -> None:
+    async def life() -> None:
+        async with editor(tmp_path) as made:
+            made.open("a.got", f"{PROGRAM}    Generate(k=3) answer(question)\n    Vote()\n")
+            await made.codes("a.got")
+            whole = types.Range(types.Position(0, 0), types.Position(9, 0))
+            asked = types.InlayHintParams(made.identifier("a.got"), whole)
+            first, *_ = await made.text_document_inlay_hint_async(asked) or ()
+            assert str(first.label).endswith(" simulated")
+            (tmp_path / "gotc.toml").write_text('model = "openai:unheard-of"\n')
+            changed = types.FileEvent(made.uri("gotc.toml"), types.FileChangeType.Created)
+            made.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([changed]))
+            first, *_ = await made.text_document_inlay_hint_async(asked) or ()
+            assert str(first.label).endswith("price unknown")
+
+    asyncio.run(life())
+
+
 def test_a_path_replaces_all_that_is_typed_of_it(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "rows-1.csv").write_text("question\nwhy\n")
