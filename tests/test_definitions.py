@@ -293,6 +293,17 @@ def test_mistakes(definition: str, use: str, code: str, message: str) -> None:
             "Map() stops({all: [Act {n: it}]}) + stops({all: [Stop, Act {n: it}]})",
             1,
         ),
+        (
+            "type Step = Act {n: int} | Stop\noperation Of(step: Step):\n    match step:\n"
+            "        Act {n}:\n            Pool() n\n        Stop:\n            Pool() 0",
+            "n = it\n    x = Of(Act {n: 3})\n    y = Of(Stop)\n    Pool() n + x + y",
+            5,
+        ),
+        (
+            "function head[T](xs: list[T], other: T?) -> T? = xs[0] if len(xs) > 0 else other",
+            "x = head([it], none)\n    Pool() 0 if x == none else x",
+            2,
+        ),
     ],
 )
 def test_a_definition_may_ask_what_one_use_has_decided(definition: str, use: str, value: int) -> None:

@@ -12,6 +12,7 @@ What is put in keeps its own place in the text; the rest has its place in the de
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, final
 
 from msgspec.structs import replace
@@ -97,6 +98,8 @@ def _bound(node: e.Node) -> Iterator[str]:
                 yield from (name.text for name in names)
             case n.Reduce(left=left, right=right, step=step):
                 yield from (name.text for name in (left, right, step) if name is not None)
+            case n.CasePattern(fields=fields):
+                yield from (name.text for name in fields or ())
             case (
                 n.RepeatBlock(counter=e.Identifier(text=text))
                 | n.MatchBranch(name=e.Identifier(text=text))
@@ -286,9 +289,10 @@ class _Inliner:
         for p in d.operands:
             if (kind := p.part) is not None and not self._fits(given[p.name.text], p, kind, d.name.text):
                 return None
-        locals_ = set(_bound(d.body))
         avoid = taken.union(*(free_names(value) for value in (*settings.values(), *given.values())))
         avoid |= self.declared
+        written = self._without_fields(d.body, avoid)
+        locals_ = set(_bound(written))
         other = self._fresh(locals_, avoid | {p.name.text for p in (*d.settings, *d.operands)})
         before: list[n.Statement] = []
         for p in d.settings:
@@ -304,7 +308,7 @@ class _Inliner:
             if p.part is None:
                 self._ascribe(given[p.name.text], p, f"`{p.name.text}` of `{name}`")
         other |= self._hidden(d)
-        body = self._put(d.body, {**settings, **given}, other, step.span)
+        body = self._put(written, {**settings, **given}, other, step.span)
         whole = n.Suite(body.span, (*before, *body.statements))
         return self._suites(whole, avoid | set(_bound(whole)), (*inside, name))
 
@@ -350,6 +354,31 @@ class _Inliner:
             case n.RecordTypeNode(fields=fields):
                 return any(self._open(field.type, inside) for field in fields)
         return False
+
+    @staticmethod
+    def _without_fields(body: n.Suite, taken: Collection[str]) -> n.Suite:
+        """A block in which no field of a case has a name that is taken: fields keep theirs, so it is looked
+        up in the value, which gets a name."""
+        numbers = count(1)
+
+        def change(branch: e.Node) -> e.Node:
+            if not isinstance(branch, n.MatchBranch):
+                return branch
+            fields = {f.text for p in branch.patterns for f in getattr(p, "fields", None) or ()}
+            if fields.isdisjoint(taken):
+                return branch
+            place = branch.patterns[0].span
+            name = branch.name or e.Identifier(place, f"case_{next(numbers)}")
+
+            def looked_up(part: e.Node) -> e.Node:
+                if isinstance(part, e.Reference) and part.name in fields:
+                    return e.Field(part.span, e.Reference(part.span, name.text), part.name)
+                return part
+
+            patterns = tuple(replace(p, fields=()) if hasattr(p, "fields") else p for p in branch.patterns)
+            return replace(branch, patterns=patterns, name=name, body=mapped(branch.body, looked_up))
+
+        return mapped(body, change)
 
     def _hidden(self, node: e.Node) -> dict[str, str]:
         """Names that a definition or a default uses and does not see, as other schemes bind them: instead of
@@ -411,7 +440,7 @@ class _Inliner:
         several = [
             p.name.text
             for p in d.parameters
-            if self._open(p.type)
+            if (self._open(p.type) and not variables.intersection(_words(p.type)))
             or (
                 not isinstance(given[p.name.text], e.Constant | e.Reference)
                 and (used.count(p.name.text) > 1 or p.name.text in inner)
@@ -430,7 +459,7 @@ class _Inliner:
             # `[f(x) for x in [argument]][0]` computes the argument once.
             names = (e.Identifier(call.span, other.get(repeated, repeated)),)
             argument = e.ListDisplay(call.span, (given[repeated],))
-            if self._open(types[repeated]):
+            if self._open(types[repeated]) and not variables.intersection(_words(types[repeated])):
                 listed = n.NamedType(call.span, e.Identifier(call.span, "list"), (types[repeated],))
                 self._note(argument, Ascription(listed, f"`{repeated}` of `{name}`", call.span, widens=True))
             once = e.Comprehension(call.span, value, names, argument, None)
@@ -517,8 +546,9 @@ class _Inliner:
             name, number = f"{base}_{number}", number + 1
         self.shown[name] = f"{d.name.text}({', '.join(chosen)})"
         own = [p for p in d.parameters if p.name.text not in parts]
-        other = self._fresh({*_bound(d.body), *(p.name.text for p in own)}, self.declared)
-        body = mapped(self._put(d.body, parts, other, use), lambda x: _retyped(x, types))
+        written = self._without_fields(d.body, self.declared)
+        other = self._fresh({*_bound(written), *(p.name.text for p in own)}, self.declared)
+        body = mapped(self._put(written, parts, other, use), lambda x: _retyped(x, types))
         parameters = tuple(replace(mapped(p, typed), name=_renamed(p.name, other), default=None) for p in own)
         truth = mapped(d.truth, typed) if d.truth is not None else None
         head = (e.Identifier(d.name.span.used_at(use), name), parameters, d.many, mapped(d.result, typed))
