@@ -67,6 +67,18 @@ def test_the_start_of_a_run_proves_what_depends_on_its_inputs_and_params(scheme:
     assert "may take 4 calls = 1 + tries" in message and not sent
 
 
+def test_what_has_no_bound_says_what_to_bound() -> None:
+    text = 'prompt ask(q: str) -> str:\n    "{{ q }}"\n'
+    text += 'prompt chat(q: str) -> str:\n    tools ask_it\n    "{{ q }}"\n'
+    text += "scheme ask_it(q: str) -> str:\n    Generate() ask(q)\n"
+    text += "scheme main(q: str) -> str within 0.1 usd:\n    Generate() chat(q)\n"
+    model = SimulatedModel({"ask": lambda rng, q: "a", "chat": lambda rng, q: "a"})
+    with pytest.raises(gotlang.UsageError) as refused:
+        gotlang.compile(text).run(q="x", options=gotlang.Options(model=model, cache=None))
+    assert "cannot be proven: there is no bound" in refused.value.message
+    assert "--max-usd" in str(refused.value.help) and "formula" not in str(refused.value.help)
+
+
 def test_rows_are_proven_one_by_one() -> None:
     model = SimulatedModel({"ask": lambda rng, q: "a"})
     rows = [{"q": "short"}, {"q": "long " * 1000}]
