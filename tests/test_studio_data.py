@@ -288,6 +288,21 @@ def test_the_playground_diagnoses_while_one_types_shows_prompts_and_runs(
     assert window.errors() == []
 
 
+def test_the_playground_shows_the_prompts_of_the_scheme_that_is_chosen(tmp_path: Path) -> None:
+    prompts = "".join(
+        f'prompt {name}(q: str) -> str:\n    "{name} {{{{ q }}}}"\n\n' for name in ("first", "then", "other")
+    )
+    (tmp_path / "two.got").write_text(
+        prompts + "scheme one(q: str) -> str:\n    Generate() other(q)\n\n"
+        "scheme two(q: str) -> str:\n    Generate() first(q)\n    Improve() then(it)\n"
+    )
+    with studio(tmp_path) as served:
+        text = {"program": "two.got", "text": (tmp_path / "two.got").read_text()}
+        assert served.post("/playground/check", text).data["scheme"] == "two"  # that of the file's name
+        found = served.post("/playground/prompts", {**text, "scheme": "two", "inputs": {"q": "x"}}).data
+        assert [(one["prompt"], one["placeholders"]) for one in found] == [("first", False), ("then", True)]
+
+
 def test_a_program_is_saved_only_over_what_the_page_read_and_drafts_are_removed(tmp_path: Path) -> None:
     folder, outside = tmp_path / "folder", tmp_path / "outside.got"
     (folder / "inner").mkdir(parents=True)

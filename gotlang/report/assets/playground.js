@@ -61,13 +61,13 @@ async function check() {
   if ($("save")) $("save").disabled = !changed;
   broken = found.errors;
   $("run").disabled = broken || running; $("show").disabled = broken;
-  if (!found.errors) offer(found.schemes);
+  if (!found.errors) offer(found.schemes, found.scheme);
 }
 
 let schemes = [];
-function offer(found) {
+function offer(found, usual) {
   schemes = found;
-  const before = $("scheme").value;
+  const before = $("scheme").value || usual;
   $("scheme").replaceChildren(...found.map((one) => make("option", one.name)));
   if (found.some((one) => one.name === before)) $("scheme").value = before;
   form();
@@ -136,7 +136,7 @@ async function run(event) {
   $("run").disabled = running = true;
   const started = await ask("/playground/run", { ...asked(), inputs: given(), model: $("model").value, limits: { max_usd: limit("usd"), max_calls: limit("calls") } });
   if (started) {
-    const link = make("a", "its graph");
+    const link = make("a", "Open its graph");
     link.href = started.address;
     for (;;) {
       const found = await poll(`/playground/result/${started.run}`);
@@ -170,4 +170,5 @@ $("show").onclick = show;
 $("form").onsubmit = run;
 if ($("fill")) $("fill").onclick = fill;
 globalThis.playground = { editor };
+$("state").textContent = "checking …";
 check();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, final
 
@@ -133,7 +134,7 @@ def _loaded(studio: Studio, given: Text) -> Program:
 
 
 async def check(request: Request) -> Response:
-    """The diagnostics of a text, and its schemes with their inputs."""
+    """The diagnostics of a text, and its schemes with their inputs; which of them runs if none is chosen."""
     given = await content(request, Text)
     return await asyncio.to_thread(_check, studio_of(request), given)
 
@@ -157,11 +158,15 @@ def _check(studio: Studio, given: Text) -> Response:
         )
     errors = any(one["severity"] == "error" for one in found)
     schemes: list[dict[str, Any]] = []
+    chosen = None
     if not errors:
-        for name, scheme in Program(document.compilation).schemes.items():
+        program = Program(document.compilation)
+        for name, scheme in program.schemes.items():
             inputs = [{"name": n, "type": str(t)} for n, t in scheme.parameters]
             schemes.append({"name": name, "inputs": inputs})
-    return as_json({"diagnostics": found, "schemes": schemes, "errors": errors})
+        with suppress(UsageError):  # several, and none that is the program's
+            chosen = program.scheme().name
+    return as_json({"diagnostics": found, "schemes": schemes, "scheme": chosen, "errors": errors})
 
 
 def _units(text: str, offset: int) -> int:
@@ -201,7 +206,7 @@ def _complete(studio: Studio, given: Place) -> Response:
 
 
 async def prompts(request: Request) -> Response:
-    """The prompts that a scheme asks first for these inputs, and the others with placeholders."""
+    """The prompts that a scheme asks first for these inputs, and its others with placeholders."""
     given = await content(request, Given)
     return await asyncio.to_thread(_prompts, studio_of(request), given)
 
@@ -210,6 +215,7 @@ def _prompts(studio: Studio, given: Given) -> Response:
     program = _loaded(studio, given)
     values = _values(program, given.scheme, given.inputs)
     shown = asyncio.run(preview(program, values, scheme=given.scheme))
+    reached = program.ir(0).reached(program.scheme(given.scheme))
     return as_json(
         [
             {
@@ -218,6 +224,7 @@ def _prompts(studio: Studio, given: Given) -> Response:
                 "messages": [{"role": m.role, "text": m.shown} for m in one.messages],
             }
             for one in shown
+            if not one.placeholders or one.name in reached
         ]
     )
 
