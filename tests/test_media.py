@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from support.answers import PICTURE
 from support.orders import run_in_order
 
+from gotlang.api import Options, compile
 from gotlang.cache.base import StoredSample
 from gotlang.cache.memory import MemoryCache
 from gotlang.data import inputs, load
@@ -111,6 +112,14 @@ def test_what_cannot_be_shown_is_told_before_anything_is_sent(
     with pytest.raises(UsageError, match=words) as caught:
         run_in_order(SHOWS, given, model)
     assert asked == [] and ("`others`" if kind == "image" else "`about`") in caught.value.message
+
+
+def test_an_empty_path_is_told_as_that() -> None:
+    with pytest.raises(UsageError, match="^input `o`: it is empty$") as caught:
+        compile(
+            'prompt p(o: image) -> str:\n    "{{ o }}"\nscheme s(o: image) -> str:\n    Generate() p(o)\n'
+        ).run(o="", options=Options(model=SimulatedModel({})))
+    assert caught.value.help == "write the path of an image"
 
 
 def _png(pixels: bytes) -> bytes:
