@@ -115,7 +115,7 @@ def test_what_cannot_be_shown_is_told_before_anything_is_sent(
 
 
 def test_an_empty_path_is_told_as_that() -> None:
-    with pytest.raises(UsageError, match="^input `o`: it is empty$") as caught:
+    with pytest.raises(UsageError, match=r"^input `o`: it is empty$") as caught:
         compile(
             'prompt p(o: image) -> str:\n    "{{ o }}"\nscheme s(o: image) -> str:\n    Generate() p(o)\n'
         ).run(o="", options=Options(model=SimulatedModel({})))
