@@ -32,10 +32,11 @@ from gotlang.models.base import (
     Usage,
     token_bound,
 )
+from gotlang.models.embeddings import OpenAIEmbeddings
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.gemini import GeminiModel
 from gotlang.models.http import HttpModel
-from gotlang.models.local import FREE, LocalModel
+from gotlang.models.local import FREE, LocalEmbeddings, LocalModel
 from gotlang.models.openai import OpenAIModel, OpenAISdkModel
 from gotlang.models.responses import ResponsesModel
 from gotlang.models.simulated import Latency, SimulatedModel
@@ -132,6 +133,11 @@ def _local() -> Iterator[Open]:
 
 
 @contextmanager
+def _local_embeddings() -> Iterator[Open]:
+    yield lambda: LocalEmbeddings(MODEL, COMMAND, slots=4)
+
+
+@contextmanager
 def _local_broken() -> Iterator[Open]:
     yield lambda: LocalModel(MODEL, [sys.executable, "-c", ""])
 
@@ -167,6 +173,8 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "gemini-without-n": _native(GeminiModel, "/v1beta", refuses={"n"}),
     "openai-responses": _native(ResponsesModel, "/v1"),
     "azure": _native(OpenAIModel, "/openai/deployments/a-model?api-version=2024-10-21"),
+    "embeddings": _native(OpenAIEmbeddings, "/v1"),
+    "local-embeddings": _local_embeddings,
     "replay": _replay,
 }
 BROKEN: dict[str, Implementation] = {
@@ -176,6 +184,7 @@ BROKEN: dict[str, Implementation] = {
     "anthropic": _native(AnthropicModel, "", faults=_no),
     "gemini": _native(GeminiModel, "/v1beta", faults=_no),
     "openai-responses": _native(ResponsesModel, "/v1", faults=_no),
+    "embeddings": _native(OpenAIEmbeddings, "/v1", faults=_no),
     "replay": _replay_of_nothing,
 }
 """The same where nothing can answer `REQUEST`."""
@@ -230,11 +239,13 @@ def test_asking_again_for_the_rest_gives_them_all(opened: Open, n: int) -> None:
     assert sum(len(reply.completions) for reply in replies) == n
 
 
-def test_usage_is_counted_and_shared_out(opened: Open) -> None:
+def test_usage_is_counted_and_shared_out(opened: Open, request: pytest.FixtureRequest) -> None:
     reply = using(opened, lambda model: model.ask(REQUEST, 3))
     assert 0 < reply.usage.input_tokens <= token_bound(REQUEST)
     assert 0 <= reply.usage.cached_input_tokens <= reply.usage.input_tokens
-    assert sum(answer.output_tokens for answer in reply.completions) == reply.usage.output_tokens > 0
+    assert sum(answer.output_tokens for answer in reply.completions) == reply.usage.output_tokens
+    vectors = request.node.callspec.params["opened"].endswith("embeddings")
+    assert (reply.usage.output_tokens == 0) == vectors
     assert all(0 <= answer.output_tokens <= REQUEST.settings.max_tokens for answer in reply.completions)
 
 

@@ -21,7 +21,7 @@ def main() -> None:
     from support.openai_server import OpenAIServer
 
     def answer(body: dict[str, Any], index: int) -> str:
-        return f"{body['seed']} key {os.environ.get('OPENAI_API_KEY')}"
+        return f"{body.get('seed')} key {os.environ.get('OPENAI_API_KEY')}"
 
     with OpenAIServer(answer, latency_s=0.01) as server:
         print("loading...", flush=True)

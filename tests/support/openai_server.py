@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from support.allowance import Allowance
-from support.protocols import PROTOCOLS, Chat, Gemini, Messages, Responses, pieces
+from support.protocols import PROTOCOLS, Chat, Embeddings, Gemini, Messages, Responses, pieces
 
 from gotlang.models.base import Usage
 
@@ -106,7 +106,7 @@ class Seen:
     headers: dict[str, str]
     body: Body
     asked: Body = field(default_factory=dict)
-    protocol: Chat | Messages | Gemini | Responses | None = None
+    protocol: Chat | Messages | Gemini | Responses | Embeddings | None = None
     status: int = 0
     charged: Usage = field(default_factory=Usage)
 

@@ -357,7 +357,41 @@ class Responses:
         yield event(whole["status"], response=whole)
 
 
-PROTOCOLS = (Chat(), Messages(), Gemini(), Responses())
+class Embeddings:
+    """OpenAI's embeddings: the vector of a completion's text, which is not charged."""
+
+    key_header = "authorization"
+
+    def matches(self, path: str) -> bool:
+        return path.partition("?")[0].endswith("/v1/embeddings")
+
+    def streams(self, path: str, body: Body) -> bool:
+        return False
+
+    def asked(self, path: str, body: Body) -> Body:
+        return {
+            "model": body["model"],
+            "messages": [{"role": "user", "content": body["input"]}],
+            "max_tokens": 0,
+        }
+
+    def error(self, status: int, error: Body) -> Body:
+        return {"error": error}
+
+    def reply(self, made: Body) -> Body:
+        read = made["usage"]["prompt_tokens"]
+        return {
+            "object": "list",
+            "model": made["model"],
+            "data": [{"object": "embedding", "index": 0, "embedding": [0.5, -0.25, read / 100]}],
+            "usage": {"prompt_tokens": read, "total_tokens": read},
+        }
+
+    def events(self, made: Body, body: Body) -> Iterator[Event]:
+        return iter(())
+
+
+PROTOCOLS = (Chat(), Messages(), Gemini(), Responses(), Embeddings())
 
 
 def sse(data: Body) -> str:
