@@ -31,7 +31,8 @@ def media_of(kind: str, path: str) -> Media:
     """An image or a file at a path. Raises UsageError if it is not there, too large, cut off, or not one that
     models take."""
     if not path:
-        raise UsageError("it is empty", help=f"write the path of {'an image' if kind == 'image' else 'a file'}")
+        what = "an image" if kind == "image" else "a file"
+        raise UsageError("it is empty", help=f"write the path of {what}")
     try:
         state = Path(path).stat()
     except FileNotFoundError:
