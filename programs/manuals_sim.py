@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from folder_agent_sim import common, words
+
 from gotlang.models.simulated import Simulated
 
 SLIPS = {"low": 0.4, "high": 0.05}
