@@ -60,7 +60,7 @@ def test_a_run_is_started_from_the_page_and_watched_as_it_grows(
     window: Browser, tmp_path: Path, keep: Keep
 ) -> None:
     slow.write(tmp_path)
-    with studio(tmp_path, GOTC_ALLOW_PYTHON="1", PAUSE="0.15") as served:
+    with studio(tmp_path, GOTC_ALLOW_PYTHON="1", PAUSE="0.3") as served:
         window.open(served.address)
         assert window.run("return location.search") == ""  # the token is not in the address any more
         window.press("Tab", "Tab", "Tab")  # the menu, the search
@@ -204,6 +204,8 @@ def test_a_prompt_is_edited_and_only_what_depends_on_it_is_asked_again(
             window.run(SUBMIT)
             window.until("location.pathname !== '/runs/first' && window.graph && doc.state === 'partial'")
             assert len(server.requests) == asked + 1
+            facts = window.run("return document.getElementById('facts').textContent")
+            assert "on 1 call; free: 1 call" in facts, facts  # what was spent, as the list of runs has it
             assert "1 of 1 calls made" in window.run("return document.getElementById('facts').textContent")
             assert all("400 (Bad Request)" in error for error in window.errors())
 

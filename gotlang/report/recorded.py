@@ -12,7 +12,6 @@ from gotlang.errors import UsageError
 from gotlang.files import read_source
 from gotlang.models.prices import calls_text
 from gotlang.report.history import RunRecord, state_now
-from gotlang.result import dollars
 from gotlang.span import Source
 
 
@@ -65,10 +64,8 @@ def facts_of(record: RunRecord) -> list[tuple[str, str]]:
         facts.append(("", "correct" if found["ground_truth"] else "wrong"))
     measured = found.get("metrics", {}).items()
     facts.extend((name, f"{value:g}") for name, value in measured if value is not None)
-    ledger = found.get("ledger", {}).get("process")
-    if ledger:
-        facts.append(("", calls_text(ledger["calls"])))
-        facts.append(("" if ledger["usd"] is not None else "cost", dollars(ledger["usd"])))
+    if record.spent is not None:
+        facts.append(("", str(record.spent)))
     if found.get("graph"):
         facts.append(("volume", f"{found['graph']['volume']:,}"))
         facts.append(("critical path", calls_text(found["graph"]["critical_path"])))

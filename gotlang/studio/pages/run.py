@@ -35,7 +35,7 @@ _TAIL: Final = 2000
 _MOST_STREAMS: Final = 200
 """Operations whose responses are shown while they come."""
 _PATIENCE: Final = 4
-"""The page gets a graph that has grown after at least so many times what it took to make the last one."""
+"""The page gets a graph that has grown after at least so many times the processor time of the last one."""
 
 
 def run(request: Request) -> Response:
@@ -96,12 +96,12 @@ def events(request: Request) -> Response:
             lines = list(studio.history.graph(name))
             last = {**shown(now, _pictures(now, lines)), "mine": False, "said": studio.processes.said(name)}
             return [("graph", last)]
-        started, news = time.monotonic(), list[tuple[str, Any]]()
-        if following.more().read != read and started >= due:
+        worked, news = time.thread_time(), list[tuple[str, Any]]()
+        if following.more().read != read and time.monotonic() >= due:
             read, lines = following.read, following.operations
             data = shown(now, _pictures(now, lines))
             data["facts"] += _progress(now, lines)
-            due = time.monotonic() + _PATIENCE * (time.monotonic() - started)
+            due = time.monotonic() + _PATIENCE * (time.thread_time() - worked)
             news.append(("graph", data))
         streams = {
             number: [text[-_TAIL:] for _, text in sorted(texts.items())]
