@@ -262,6 +262,23 @@ def test_a_param_is_renamed_in_studies_of_other_folders(folder: Path) -> None:
     )
 
 
+def test_what_a_program_imports_is_renamed_in_its_studies(tmp_path: Path) -> None:
+    texts = {
+        "parts.got": 'param tries = 3 in 1..5\n\nprompt ask(q: str) -> str:\n    "{{ q }}"\n',
+        "main.got": 'from "parts.got" import ask as first, tries\n\n'
+        "scheme s(q: str) -> str:\n    Generate(k=tries) first(q)\n    Vote()\n",
+        "study.got": 'study s:\n    program "main.got"\n    data "rows.csv" (q = asked)\n    minimize cost\n'
+        "    vary tries in 1..3, first.temperature in 0.0..1.0\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    found = rename(tmp_path, "parts.got", "param tri|es", "samples", "main.got", "study.got")
+    assert found["main.got"].endswith("import ask as first, samples / Generate(k=samples) first(q)")
+    assert found["study.got"] == "vary samples in 1..3, first.temperature in 0.0..1.0"
+    found = rename(tmp_path, "main.got", "as fi|rst", "reply", "study.got")
+    assert found["study.got"] == "vary tries in 1..3, reply.temperature in 0.0..1.0"
+
+
 def test_simulators_of_another_program_stay(folder: Path) -> None:
     head = "prompt start(question: str, style: str) -> str:"
     other = f'simulate with "sim.py"\n\n{head}\n    "{{{{ question }}}} {{{{ style }}}}"\n'

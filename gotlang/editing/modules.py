@@ -107,6 +107,22 @@ class Modules:
         """What a file sees without the names that it imports."""
         return {**self.everywhere, **self.exported(file), **self.own[file]}
 
+    def with_imports(self, file: str) -> dict[str, Symbol]:
+        """What a file sees, with the names that it imports."""
+        found = self.visible(file)
+        for node in self.files[file].imports:
+            target = self.target(node)
+            known = self.exported(target) if target is not None else {}
+            for each in node.names:
+                symbol = known.get(each.name.text)
+                if each.alias is not None:
+                    means = symbol.name if symbol is not None else ""
+                    name = each.alias
+                    found[name.text] = Symbol("alias", name.text, file, name.span.start, means)
+                elif symbol is not None:
+                    found[symbol.name] = symbol
+        return found
+
 
 def shape(case: str, fields: Iterable[str]) -> str:
     """The owner of fields: records with the same fields are one type, whatever declares it."""

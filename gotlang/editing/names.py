@@ -251,7 +251,7 @@ class _Finder:
             if other is None:
                 return
             modules = Modules(other)
-            names = ChainMap(modules.visible(real(other.source.name)))
+            names = ChainMap(modules.with_imports(real(other.source.name)))
             inputs = modules.inputs
         scheme = self._use(d.scheme.span, d.scheme.text, names) if d.scheme is not None else None
         file = real(d.span.source if other is None else other.source.name)
