@@ -103,7 +103,8 @@ def test_the_result_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, c
     with OpenAIServer(answer, latency_s=0.02) as server:
         command = evaluation(tmp_path, "--base-url", server.url, "--cache")
         here = gotc(*command, "alone.sqlite", cwd=tmp_path)
-        there = gotc(*command, cache, "--engine", "ray", "--address", three.address, cwd=tmp_path)
+        on_three = ("--engine", "ray", "--address", three.address, "--html", "report.html")
+        there = gotc(*command, cache, *on_three, cwd=tmp_path)
     one, other = document(here), document(there)
     assert told(one) == told(other)
     assert list(one) == list(other)
@@ -111,7 +112,12 @@ def test_the_result_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, c
     assert {number % 2 for number in asked(server).values()} == {0}  # as often by each engine
     lines = [line for line in there.stderr.splitlines() if line.startswith("node ")]
     assert len(lines) == 3, there.stderr
-    assert sum(int(line.split(": ")[1].split()[0]) for line in lines) == ROWS
+    rows = [int(line.split(": ")[1].split()[0]) for line in lines]
+    assert sum(rows) == ROWS
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    (table,) = re.findall(r"<h2>Nodes</h2>.*?</table>", page, re.DOTALL)
+    shown = re.findall(r"<tr><th>.*?</th><td>(\d+)</td><td>(\d+)</td>", table)
+    assert [int(number) for number, _ in shown] == rows
 
 
 def test_the_commands_of_the_page_run(tmp_path: Path, three: Any, cache: str) -> None:

@@ -112,6 +112,14 @@ def test_long_names_are_cut_in_charts_and_known_in_full() -> None:
     assert f'<th title="{long}">a_scheme_' in results_page(found)
 
 
+def test_the_nodes_of_a_cluster_are_in_the_report() -> None:
+    found = comparison(entry("a", [1, 2]))
+    page = results_page(found, nodes=[("10.0.0.5", "2", "6", "1", "3.0", "$0.02")])
+    (table,) = re.findall(r"<h2>Nodes</h2>.*?</table>", page, re.DOTALL)
+    assert re.findall(r"<(?:th|td)>(.*?)</t", table)[-6:] == ["10.0.0.5", "2", "6", "1", "3.0", "$0.02"]
+    assert "<h2>Nodes</h2>" not in results_page(found)
+
+
 def test_one_row_tells_of_no_interval() -> None:
     page = results_page(comparison(entry("a", [1]), entry("b", [2])))
     assert "1 row of d.csv" in page

@@ -186,7 +186,9 @@ class Job:
 
         mapped = [part for pair in self.data.matching.columns.items() for part in ("--map", "=".join(pair))]
         command = shlex.join([*self.command, *mapped]) if self.command else ""
-        write_file(path, results_page(found, command=command, schemes=self.program.schemes), "--html")
+        nodes = self.progress.each_node()
+        text = results_page(found, command=command, schemes=self.program.schemes, nodes=nodes)
+        write_file(path, text, "--html")
         if not self.quiet:
             complain(f"report: {path}")
 

@@ -219,11 +219,23 @@ class Progress:
     def summary(self, *, simulated: bool = False) -> str:
         """`spent $0.0451 on 37 calls`, what a limit leaves, and what each node did, on a line of its own."""
         lines = [f"spent {self.spent or 'nothing'}" + (" (simulated)" if simulated else "") + self._unused()]
-        for node in self.nodes.values():
+        for (name, *_, rate, usd), node in zip(self.each_node(), self.nodes.values(), strict=True):
             parts = [count(node.rows, "row"), count(node.calls, "call"), f"{node.cached:,} cached"]
-            parts += [f"{node.calls / max(self.seconds, 1e-9):.1f} per second", dollars(node.usd)]
-            lines.append(f"node {node.node}: {', '.join(parts)}")
+            lines.append(f"node {name}: {', '.join([*parts, f'{rate} per second', usd])}")
         return "\n".join(lines)
+
+    def each_node(self) -> list[tuple[str, ...]]:
+        """Of each node its name, rows, calls, cached responses, calls per second and spending."""
+        seconds = max(self.seconds, 1e-9)
+        return [
+            (
+                node.node,
+                *(f"{number:,}" for number in (node.rows, node.calls, node.cached)),
+                f"{node.calls / seconds:.1f}",
+                dollars(node.usd),
+            )
+            for node in self.nodes.values()
+        ]
 
     def _unused(self) -> str:
         """What limits leave, if there are any."""

@@ -41,12 +41,19 @@ STYLES: Final = ("colors.css", "page.css", "charts.css", "report.css")
 
 
 def results_page(
-    results: Comparison | Evaluation, *, command: str = "", schemes: Collection[str] = ()
+    results: Comparison | Evaluation,
+    *,
+    command: str = "",
+    schemes: Collection[str] = (),
+    nodes: Sequence[Sequence[str]] = (),
 ) -> str:
-    """The whole page. `command` runs one row (default: not shown) of one of the program's own `schemes`."""
+    """The whole page. `command` runs one row (default: not shown) of one of the program's own `schemes`.
+    `nodes` has for each node of a cluster its name, rows, calls, cached responses, calls per second and
+    spending."""
     found = as_comparison(results)
     data = page_data(found, command=command, schemes=schemes)
-    return page("results.html", data, styles=STYLES, scripts=("page.js", "report.js"), **page_values(found))
+    values = {**page_values(found), "nodes": nodes}
+    return page("results.html", data, styles=STYLES, scripts=("page.js", "report.js"), **values)
 
 
 def page_data(found: Comparison, *, command: str = "", schemes: Collection[str] = ()) -> dict[str, Any]:
@@ -92,6 +99,7 @@ def page_values(found: Comparison) -> dict[str, Any]:
             for entry in found.entries
             for reason, runs in entry.evaluation.failures().most_common(MOST_REASONS)
         ],
+        "nodes": (),
         "shown": shown,
         "bounds": bounds,
         "brief": partial(brief, most=30),
