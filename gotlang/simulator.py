@@ -15,6 +15,7 @@ from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Program, Prompt
 from gotlang.ir.text import to_text
 from gotlang.types import (
+    FLOAT,
     AnyType,
     DictType,
     ListType,
@@ -31,6 +32,8 @@ VARIANTS = 4
 """How many responses a prompt has; equal ones are one."""
 TRIES = 20
 """How many texts are made of a regular expression, to find one that reads as a value."""
+VECTOR = 8
+"""How many numbers a list of numbers has that may be a vector."""
 DEEPEST = 6
 """Lists and mappings are empty so deep inside a value, where its type may be recursive."""
 HEAD = '''\
@@ -106,6 +109,8 @@ def _response(prompt: Prompt, params: Mapping[str, Any], variant: int) -> str:
     chance = random.Random(f"{prompt.name} {variant}")
     result = ListType(prompt.result) if prompt.many else prompt.result
     value = made_up(result, chance)
+    if result == ListType(FLOAT):  # the vectors of an embedding model have one length
+        value = [made_up(FLOAT, chance) for _ in range(VECTOR)]
     try:
         if (wanted := dict(prompt.settings).get("regex")) is not None:
             regex = Regex.parse(evaluate(wanted, dict(params)))

@@ -74,6 +74,16 @@ def test_responses_match_the_regular_expression_of_their_prompt(type_: str, rege
     assert found.status == "complete" and not found.outcome.failures
 
 
+def test_vectors_of_embeddings_have_one_length() -> None:
+    text = "from std.embed import alike\nscheme near(a: str, b: str) -> float:\n    return alike(a, b)\n"
+    functions: dict[str, Any] = {}
+    exec(simulator_text(compile(text).ir(0), "a.got"), functions)
+    model = SimulatedModel({"embed__embed": functions["embed__embed"]})
+    for seed in range(10):
+        found = compile(text).run(a="x", b="y", options=Options(model=model, cache=None, seed=seed))
+        assert 0 < found.value <= 1
+
+
 def test_it_tells_log_probabilities_where_the_program_asks_for_them(tmp_path: Path) -> None:
     (tmp_path / "sure.got").write_text(
         'prompt say(q: str) -> str:\n    top_logprobs 2\n    "{{ q }}"\n\n'
