@@ -368,6 +368,8 @@ def others() -> Iterator[Row]:
     ):
         structure = "chain" if calls == "1" else "tree"
         yield Row(program, scheme, "stories", structure, calls, "1", "stories.csv", STORY)
+    steps = ("warm + traces", "2")
+    yield Row("deepconf_online", "online", "stories", "graph", *steps, "stories.csv", STORY)
     for scheme, calls, decided in (("plain", "2", {}), ("s1", "1 + thinking", {"thinking": "think"})):
         columns = {"question": "Question", "truth": "Answer"}
         yield Row("s1", scheme, "products", "chain", calls, calls, "products.csv", columns, decided=decided)

@@ -24,7 +24,7 @@ SHOWN = 20
 """The likeliest tokens at a place: more than that are not given."""
 
 
-def reckon(rng: random.Random, story: str) -> Simulated:
+def reckon(rng: random.Random, story: str, least: float = 0.0) -> Simulated:
     """A chain of thought, one calculation a line."""
     told = read(story)
     number, tokens = told.start, []

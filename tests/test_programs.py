@@ -83,7 +83,7 @@ def test_sorting_as_framework_of_thoughts_has_it() -> None:
 OVER_STD = {
     *("agent", "reflexion", "self_refine", "chain_of_verification", "debate", "mixture_of_agents", "rap"),
     *("lats", "rstar", "beam_search", "frugalgpt", "self_certainty", "deepconf", "buffer_of_thoughts"),
-    "invoices",
+    *("invoices", "deepconf_online"),
 }
 PLAIN = {"s1", "folder_agent", "tutor"}
 """Newer programs that are one prompt in a loop, which the standard library would not make shorter."""

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import random
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,12 +15,15 @@ from hypothesis import strategies as st
 from support.asking import KEY, Told, a_request
 from support.openai_server import Fault, OpenAIServer, cut, limited, raw, status
 
+from gotlang.api import Options, compile
 from gotlang.errors import ModelError
-from gotlang.models.base import ModelOptions, Permit, Reply, Request, Usage
+from gotlang.models.base import Completion, ModelOptions, Permit, Reply, Request, Usage
 from gotlang.models.endpoint import Endpoint
+from gotlang.models.gemini import GeminiModel
 from gotlang.models.http import HttpModel
 from gotlang.models.openai import OpenAIModel
-from gotlang.models.simulated import SimulatedModel
+from gotlang.models.responses import ResponsesModel
+from gotlang.models.simulated import Simulated, SimulatedModel
 from gotlang.models.streams import held_back
 
 from .test_protocols import BASES, MODEL, thinking
@@ -36,7 +40,7 @@ class Ear:
         self.heard: dict[int, list[str]] = {}
         self.failed: list[Usage | None] = []
 
-    def __call__(self, index: int, text: str) -> bool:
+    def __call__(self, index: int, text: str, heard: Callable[[], Completion]) -> bool:
         self.heard.setdefault(index, []).append(text)
         return len(text) >= self.enough
 
@@ -193,3 +197,43 @@ def test_a_simulator_streams_and_is_charged_for_what_came() -> None:
     assert stopped.usage_known and stopped.usage.output_tokens < whole.usage.output_tokens
     assert stopped.latency_s < whole.latency_s and stopped.first_s is not None
     assert 0 < stopped.first_s < stopped.latency_s
+
+
+TOKENS = """
+prompt think(q: str, most: int) -> str:
+    logprobs true
+    stop when len(tokens) > most or confidence < 0.01
+    "{{ q }}"
+scheme once(q: str) -> list[str]:
+    Generate() think(q, 3)
+    return [t.text for t in tokens]
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "refuses", "note"),
+    [
+        (OpenAIModel, (), "a stream was ended early"),
+        (OpenAIModel, ("stream",), "does not stream"),
+        (GeminiModel, (), "tells tokens after its stream"),
+        (ResponsesModel, (), "tells tokens after its stream"),
+    ],
+)
+def test_a_response_ends_by_its_tokens_whenever_they_are_told(
+    kind: type[HttpModel], refuses: tuple[str, ...], note: str
+) -> None:
+    with OpenAIServer(lambda body, index: LONG, key=KEY, refuses=refuses) as server:
+        at = Endpoint(server.root + BASES[kind], KEY, names=kind.names)
+        model = kind(MODEL, ModelOptions(retries=0), endpoint=at)
+        found = compile(TOKENS).run(q="why", options=Options(model=model, cache=None))
+    assert "".join(found.value) == LONG[:16] and len(found.value) == 4
+    assert note in " ".join(found.to_dict()["notes"])
+
+
+def test_a_simulator_is_ended_by_its_tokens() -> None:
+    told = tuple((one, -5.0 if one == " c" else -0.1, ()) for one in ("a", " b", " c", " d", " e"))
+    text = TOKENS.replace(
+        "len(tokens) > most or confidence < 0.01", "min([t.logprob for t in tokens]) < -most"
+    )
+    model = SimulatedModel({"think": lambda rng, q, most: Simulated("a b c d e", -5.4, told)})
+    assert compile(text).run(q="why", options=Options(model=model, cache=None)).value == ["a", " b", " c"]

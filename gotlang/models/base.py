@@ -365,9 +365,10 @@ class AlreadyCached(Exception):
     """Another process requests some of these completions, or has stored them: do not send the request."""
 
 
-Listener = Callable[[int, str], bool]
-"""Hears a completion while it comes: its number among those of the request and its text so far, which may
-start anew after a failure. Returns whether that is enough of it."""
+Listener = Callable[[int, str, Callable[[], Completion]], bool]
+"""Hears a completion while it comes: its number among those of the request, its text so far, which may
+start anew after a failure, and what reads the completion so far, with its tokens if they are told. Returns
+whether that is enough of it."""
 
 
 class Permit(Struct, eq=False, kw_only=True):

@@ -342,7 +342,10 @@ class HttpModel(Model):
             text = min((text.partition(stop)[0] for stop in cut if stop), key=len, default=text)
             return held_back(self.at.hide(text), marks)
 
-        return Hearing(self.fold(), asked, listen, show, self._clock)
+        def read(payload: dict[str, Any]) -> Sequence[Completion]:
+            return self.parse(payload).completions
+
+        return Hearing(self.fold(), asked, listen, show, self._clock, read)
 
     def _succeeded(self, call: _Call, reply: Reply, asked: int) -> Reply:
         """The reply with all that was sent for it. What was learned is known to have helped now."""

@@ -454,11 +454,11 @@ class SimulatedModel(Model):
         return result
 
 
-def _streamed(one: Completion, listen: Callable[[str], bool]) -> Completion:
+def _streamed(one: Completion, listen: Callable[[str, Callable[[], Completion]], bool]) -> Completion:
     """A completion as far as its listener wants it, token by token."""
     tokens = [token for token, _ in one.tokens] or split_tokens(one.text)
     for count, text in enumerate(itertools.accumulate(tokens), 1):
-        if listen(text) and count < len(tokens):
+        if listen(text, partial(one.until, len(text))) and count < len(tokens):
             return structs.replace(one.until(len(text)), output_tokens=count)
     return one
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
-from gotlang.models.base import Listener
+from gotlang.models.base import Completion, Listener
 
 Event = dict[str, Any]
 
@@ -179,9 +180,16 @@ class Hearing:
     `broken`: something came that is not of the protocol."""
 
     def __init__(
-        self, fold: Fold, n: int, listen: Listener, show: Callable[[str], str], clock: Callable[[], float]
+        self,
+        fold: Fold,
+        n: int,
+        listen: Listener,
+        show: Callable[[str], str],
+        clock: Callable[[], float],
+        read: Callable[[Event], Sequence[Completion]],
     ) -> None:
         self.fold = fold
+        self._read = read
         self.stopped: dict[int, str] = {}
         self.first_at: float | None = None
         self.broken = False
@@ -208,9 +216,14 @@ class Hearing:
             shown = self._show(text)
             if shown != self._shown.get(index, ""):
                 self._shown[index] = shown
-                if self._listen(index, shown):
+                if self._listen(index, shown, partial(self._heard, index, len(shown))):
                     self.stopped[index] = shown
         return len(self.stopped) >= self._n
+
+    def _heard(self, index: int, end: int) -> Completion:
+        """A completion so far, as the protocol has it."""
+        found = self._read(self.fold.response())
+        return found[index].until(end) if index < len(found) else Completion("")
 
     @property
     def complete(self) -> bool:

@@ -3,33 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final, final
 
 from gotlang.errors import EvaluationError
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.text import value_text
+from gotlang.models.base import Completion
 from gotlang.operations.names import free_names
+from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression
+from gotlang.syntax.walk import walk
+from gotlang.thought import NO_RESPONSE, Response, Thought
 
 
-def ending(
-    condition: e.Expression, names: Mapping[str, Any], evaluate: Callable[[e.Expression, Layer], Any]
-) -> tuple[str, Callable[[str], bool]]:
-    """The condition with the values that it knows, as a part of the request's identity, and what says of a
-    text so far that it holds. One that fails on a part of a text does not hold there."""
-    known = []
-    for name in free_names(condition):
-        if name != "it":
-            try:
-                known.append(f"{name} = {value_text(names[name])}")
-            except KeyError:
-                continue  # a function
+def response_of(completion: Completion) -> Response:
+    """What a thought knows of the tokens of its completion."""
+    logprob, tokens = completion.logprob, completion.tokens
+    if logprob is None and not tokens:
+        return NO_RESPONSE
+    if logprob is not None and tokens:
+        logprob /= len(tokens)
+    return Response(logprob, tokens, completion.alternatives)
 
-    def enough(text: str) -> bool:
+
+PACE: Final = 64
+
+
+@final
+class Enough:
+    """Says of a text so far that no more of it is wanted. A condition that fails on a part of a text does not
+    hold there.
+
+    `of_tokens`: it looks at log-probabilities, for which all tokens so far are read each time. So it is asked
+    when a text is longer by more than one of its `pace` parts. `text` is the condition with the values that
+    it knows, as a part of the request's identity.
+    """
+
+    def __init__(
+        self,
+        condition: e.Expression,
+        names: Mapping[str, Any],
+        evaluate: Callable[[e.Expression, Layer], Any],
+    ) -> None:
+        self._condition, self._names, self._evaluate = condition, names, evaluate
+        calls = (one.function.text for one in walk(condition) if isinstance(one, e.Call))
+        self.of_tokens = not THOUGHT_FUNCTIONS.keys().isdisjoint(calls)
+        known = []
+        for name in free_names(condition):
+            if name != "it":
+                try:
+                    known.append(f"{name} = {value_text(names[name])}")
+                except KeyError:  # a function
+                    self.of_tokens = self.of_tokens or name in THOUGHT_FUNCTIONS
+        self.pace = PACE if self.of_tokens else 1 << 62
+        self.text = "; ".join([format_expression(condition), *known])
+
+    def __call__(self, text: str, heard: Callable[[], Completion]) -> bool:
+        """Whether it holds for a text; `heard` reads its completion so far."""
+        it = Thought(text, response=response_of(heard())) if self.of_tokens else text
         try:
-            return evaluate(condition, Layer({"it": text}, names)) is True
+            return self._evaluate(self._condition, Layer({"it": it}, self._names)) is True
         except EvaluationError:
             return False
-
-    return "; ".join([format_expression(condition), *known]), enough

@@ -33,14 +33,14 @@ from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import PROMPT_SETTINGS, TOOL_SETTINGS
 from gotlang.operations.step import GIVEN, PythonArguments
 from gotlang.runtime.context import Context
-from gotlang.runtime.ending import ending
+from gotlang.runtime.ending import Enough, response_of
 from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key, path_text
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
 from gotlang.runtime.sampler.events import MissingSample, Sample
 from gotlang.runtime.spaces import Space, at_line, first_number, inside
 from gotlang.syntax import expressions as e
-from gotlang.thought import NO_RESPONSE, Response, Thought, Thoughts, packed
+from gotlang.thought import Thought, Thoughts, packed
 from gotlang.types import DYNAMIC, FLOAT, fits
 
 T = TypeVar("T")
@@ -347,8 +347,9 @@ class Execution:
         )
         enough = None
         if declared.stop_when is not None:
-            told, enough = ending(declared.stop_when, Layer(values, context.params), evaluate)
-            request = structs.replace(request, settings=structs.replace(request.settings, stop_when=told))
+            enough = Enough(declared.stop_when, Layer(values, context.params), evaluate)
+            ends = structs.replace(request.settings, stop_when=enough.text)
+            request = structs.replace(request, settings=ends)
         key = request.key()
         if context.settings.edits:
             edits = dict(context.settings.edits)
@@ -472,7 +473,7 @@ class PromptCall(Struct, eq=False):
     retries: int = 0
     batched: int = 1
     talk: Talking | None = None
-    enough: Callable[[str], bool] | None = None
+    enough: Enough | None = None
     own: bool = False
 
     @property
@@ -568,12 +569,6 @@ class PromptCall(Struct, eq=False):
         assert not isinstance(sample, MissingSample)
         stored = sample[0]
         completion = stored.completion
-        logprob = completion.logprob
-        if logprob is not None and completion.tokens:
-            logprob /= len(completion.tokens)
-        response = NO_RESPONSE
-        if logprob is not None or completion.tokens:
-            response = Response(logprob, completion.tokens, completion.alternatives)
         price, usd = self.model.price, None
         if price is not None:
             # Its share of the prompt, and its own tokens: independent of which operation asked first.
@@ -586,7 +581,7 @@ class PromptCall(Struct, eq=False):
             packed(self.parents),
             usd,
             self.key,
-            response,
+            response_of(completion),
         )
 
     def _certain(self, text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from gotlang.answers.forms import Json
@@ -12,7 +12,7 @@ from gotlang.errors import TemplateError
 from gotlang.operations.checks import MOST
 from gotlang.operations.names import free_names
 from gotlang.operations.record import PROMPT_SETTINGS, PROTOCOLS, TOOL_SETTINGS, SettingRule
-from gotlang.scope import Scope, Variable
+from gotlang.scope import Facts, Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.steps import check_setting
 from gotlang.semantics.symbols import Signature, Symbols
@@ -166,8 +166,28 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
             help = "write `many` before the type of the result"
             report.error("GOT0402", "`count` is for prompts that return several values", span, help=help)
         inputs = [Variable(p, type_) for p, type_ in signature.parameters] if name in OF_INPUTS else []
-        inputs += [Variable("it", STR)] * (name == n.STOP_WHEN)
+        if name == n.STOP_WHEN:
+            _cost_of_a_part(given, inputs, report)
+            inputs.append(Variable("it", STR, "thought", facts=Facts(logprobs=_gives_logprobs(node))))
         check_setting(name, setting.value, known[name], Scope().inside(*inputs), expressions)
+
+
+def _gives_logprobs(node: n.Prompt) -> bool:
+    """Whether a prompt asks for log-probabilities, by no param."""
+    said = {s.name.text: s.value.value for s in node.settings if isinstance(s.value, e.Constant)}
+    return "top_logprobs" in said or said.get("logprobs") is True or any(map(n.is_lost, node.settings))
+
+
+def _cost_of_a_part(condition: e.Expression, inputs: Sequence[Variable], report: Report) -> None:
+    """What a response costs is known once it has ended."""
+    named = {variable.name for variable in inputs}
+    for one in walk(condition):
+        name = (
+            one.function.text if isinstance(one, e.Call) else one.name if isinstance(one, e.Reference) else ""
+        )
+        if name == "cost" and name not in named:
+            message = "`cost` is known when a response has ended"
+            report.error("GOT0105", message, one.span, help="look at its text, `it`, or at its `tokens`")
 
 
 def _tools(node: n.Prompt, symbols: Symbols, report: Report) -> None:

@@ -29,6 +29,7 @@ from gotlang.errors import (
 )
 from gotlang.models.base import AlreadyCached, Completion, Listener, Model, Permit, Reply, Request, Usage
 from gotlang.models.tokens import split_tokens
+from gotlang.runtime.ending import Enough
 from gotlang.runtime.sampler.budget import Allowance, Budget
 from gotlang.runtime.sampler.events import (
     Asked,
@@ -131,7 +132,7 @@ class _Pending(Struct, eq=False):
     key: str
     operation: Operation | None
     timeout_s: float | None = None
-    enough: Callable[[str], bool] | None = None
+    enough: Enough | None = None
     hedge: float | None = None
     spare: bool = False
     """Whether another request for the same is under way, so that nothing is lost without this one."""
@@ -312,7 +313,7 @@ class Sampler:
         *,
         batched: bool = True,
         timeout_s: float | None = None,
-        enough: Callable[[str], bool] | None = None,
+        enough: Enough | None = None,
         hedge: float | None = None,
         own: bool = False,
     ) -> list[Sample]:
@@ -627,11 +628,15 @@ class Sampler:
     def _listener(self, pending: _Pending, numbers: list[int]) -> Listener:
         """What hears a stream: observers, and the program's own condition."""
         enough, observe = pending.enough, self.observe if self.streaming else None
+        due: dict[int, int] = {}
 
-        def listen(at: int, text: str) -> bool:
+        def listen(at: int, text: str, heard: Callable[[], Completion]) -> bool:
             if observe is not None and at < len(numbers):
                 observe(Streamed(pending.operation, pending.request.prompt, pending.key, numbers[at], text))
-            return enough is not None and enough(text)
+            if enough is None or 0 < len(text) - due.get(at, 0) <= due.get(at, 0) // enough.pace:
+                return False
+            due[at] = len(text)
+            return enough(text, heard)
 
         return listen
 
@@ -646,9 +651,14 @@ class Sampler:
         if pending.enough is not None and reply.first_s is None:
             self.notes[f"`{model.name}` does not stream: `stop when` saves nothing"] = None
             completions = tuple(_ended(one, pending.enough) for one in completions)
+        elif pending.enough is not None and pending.enough.of_tokens:
+            # An event may hold several tokens, and the last one those of all events.
+            came, completions = completions, tuple(_ended(one, pending.enough) for one in completions)
+            if came != completions and reply.usage_known:
+                self.notes[f"`{model.name}` tells tokens after its stream: `stop when` saves nothing"] = None
         if listen is not None:
             for at, completion in enumerate(completions[: len(numbers)]):
-                listen(at, completion.text)
+                listen(at, completion.text, partial(completion.until, len(completion.text)))
         self.queue.took(model.name, reply.latency_s)
         made, answered = self.now(), len(completions)
         seconds = reply.latencies_s if len(reply.latencies_s) == answered else (reply.latency_s,) * answered
@@ -674,10 +684,15 @@ class Sampler:
                 self.on_loss(self.store.trouble)
 
 
-def _ended(one: Completion, enough: Callable[[str], bool]) -> Completion:
+def _ended(one: Completion, enough: Enough) -> Completion:
     """A completion that came whole, up to where it is enough."""
-    ends = (len(text) for text in accumulate(split_tokens(one.text)) if enough(text))
-    return one if (end := next(ends, len(one.text))) == len(one.text) else one.until(end)
+    seen = 0
+    for text in accumulate([token for token, _ in one.tokens] or split_tokens(one.text)):
+        if len(text) - seen > seen // enough.pace:
+            seen = len(text)
+            if enough(text, partial(one.until, seen)):
+                return one if seen >= len(one.text) else one.until(seen)
+    return one
 
 
 def _chunks(numbers: list[int], batch: int) -> list[list[int]]:
