@@ -60,7 +60,7 @@ def test_every_rule_has_a_builder() -> None:
 
 def test_the_pages_list_the_words_that_no_name_may_be() -> None:
     in_readme = re.search(r"Reserved: (.*?)\.", README, re.DOTALL)
-    in_language = re.search(r"These words are no names: `(.*?)`", LANGUAGE, re.DOTALL)
+    in_language = re.search(r"These words cannot be names:\s+`(.*?)`", LANGUAGE, re.DOTALL)
     assert in_readme
     assert in_language
     assert set(re.findall(r"`(\w+)`", in_readme[1])) == set(in_language[1].split()) == set(RESERVED)

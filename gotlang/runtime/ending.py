@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import accumulate
 from typing import Any, Final, final
 
 from gotlang.errors import EvaluationError
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.text import value_text
 from gotlang.models.base import Completion
+from gotlang.models.tokens import split_tokens
 from gotlang.operations.names import free_names
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.syntax import expressions as e
@@ -66,3 +69,13 @@ class Enough:
             return self._evaluate(self._condition, Layer({"it": it}, self._names)) is True
         except EvaluationError:
             return False
+
+    def cut(self, one: Completion) -> Completion:
+        """A completion that came whole, up to where it is enough."""
+        seen = 0
+        for text in accumulate([token for token, _ in one.tokens] or split_tokens(one.text)):
+            if len(text) - seen > seen // self.pace:
+                seen = len(text)
+                if self(text, partial(one.until, seen)):
+                    return one if seen >= len(one.text) else one.until(seen)
+        return one

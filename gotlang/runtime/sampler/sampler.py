@@ -11,7 +11,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, final
 
 from msgspec import Struct
@@ -28,7 +27,6 @@ from gotlang.errors import (
     Waiting,
 )
 from gotlang.models.base import AlreadyCached, Completion, Listener, Model, Permit, Reply, Request, Usage
-from gotlang.models.tokens import split_tokens
 from gotlang.runtime.ending import Enough
 from gotlang.runtime.sampler.budget import Allowance, Budget
 from gotlang.runtime.sampler.events import (
@@ -650,10 +648,10 @@ class Sampler:
             self.notes.update(dict.fromkeys(reply.notes))
         if pending.enough is not None and reply.first_s is None:
             self.notes[f"`{model.name}` does not stream: `stop when` saves nothing"] = None
-            completions = tuple(_ended(one, pending.enough) for one in completions)
+            completions = tuple(map(pending.enough.cut, completions))
         elif pending.enough is not None and pending.enough.of_tokens:
             # An event may hold several tokens, and the last one those of all events.
-            came, completions = completions, tuple(_ended(one, pending.enough) for one in completions)
+            came, completions = completions, tuple(map(pending.enough.cut, completions))
             if came != completions and reply.usage_known:
                 self.notes[f"`{model.name}` tells tokens after its stream: `stop when` saves nothing"] = None
         if listen is not None:
@@ -682,17 +680,6 @@ class Sampler:
                 self.observe(Unsaved(unsaved, self.store.trouble))
             if unsaved > 0 and self.on_loss is not None:
                 self.on_loss(self.store.trouble)
-
-
-def _ended(one: Completion, enough: Enough) -> Completion:
-    """A completion that came whole, up to where it is enough."""
-    seen = 0
-    for text in accumulate([token for token, _ in one.tokens] or split_tokens(one.text)):
-        if len(text) - seen > seen // enough.pace:
-            seen = len(text)
-            if enough(text, partial(one.until, seen)):
-                return one if seen >= len(one.text) else one.until(seen)
-    return one
 
 
 def _chunks(numbers: list[int], batch: int) -> list[list[int]]:
