@@ -87,9 +87,8 @@ class Server(LanguageServer):
         for folder in folders or filter(None, [self.workspace.root_path]):
             for at, inner, files in os.walk(folder):
                 inner[:] = sorted(name for name in inner if name[0] != "." and name not in _NOT_OURS)
-                found |= {
-                    os.path.realpath(os.path.join(at, name)): None for name in files if name.endswith(SUFFIX)
-                }
+                paths = (os.path.join(at, name) for name in files if name.endswith(SUFFIX))
+                found |= {os.path.realpath(path): None for path in paths if os.path.isfile(path)}
                 if len(found) > MOST_PROGRAMS:
                     break
         return iter(found)

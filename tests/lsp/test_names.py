@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,20 @@ def test_rename_changes_every_file_or_says_why_not(folder: Path) -> None:
                     await made.text_document_rename_async(types.RenameParams(main, position, new))
 
     asyncio.run(ask())
+
+
+def test_only_files_of_the_folder_are_read(tmp_path: Path) -> None:
+    """A pipe that looks like a program would never end."""
+    os.mkfifo(tmp_path / "pipe.got")
+    (tmp_path / "folder.got").mkdir()
+    (tmp_path / "a.got").write_text('prompt ask(q: str) -> str:\n    "{{ q }}"\n')
+
+    async def session() -> None:
+        async with editor(tmp_path) as made:
+            made.open("a.got")
+            context = types.ReferenceContext(include_declaration=True)
+            asked = types.ReferenceParams(context, made.identifier("a.got"), at(0, 8))
+            async with asyncio.timeout(30):
+                assert len(await made.text_document_references_async(asked) or ()) == 1
+
+    asyncio.run(session())
