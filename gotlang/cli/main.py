@@ -79,8 +79,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _configured(command: str) -> bool:
     """Whether a variable of the environment or a file of settings gives options of a command."""
-    variables = (f"GOTC_{command.upper()}_", "GOTC_ALLOW_PYTHON")
-    if any(name.upper().startswith(variables) for name in os.environ):
+    if any(name.upper().startswith(f"GOTC_{command.upper()}_") for name in os.environ):
         return True
     from gotlang.config import config_files
 

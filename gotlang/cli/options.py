@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -212,7 +213,8 @@ class Command(Struct, frozen=True):
 
     def plainly(self, arguments: Sequence[str]) -> dict[str, Any] | None:
         """The parameters where the arguments are names of options, written out, with valid values; None for
-        all else, of which click knows more. Defaults are those of the options."""
+        all else, of which click knows more, such as an option that a variable gives. Defaults are those of
+        the options."""
         known = {option.names[-1]: option for option in self.options if isinstance(option, Option)}
         given: dict[str, list[Any]] = {}
         waiting = list(reversed(arguments))
@@ -236,7 +238,8 @@ class Command(Struct, frozen=True):
                 given.setdefault(option.parameter, []).append(option.is_flag or option.read(text))
             except ValueError:
                 return None
-        if self.argument not in given:
+        left_out = [option for option in known.values() if option.parameter not in given]
+        if self.argument not in given or any(o.settings.get("envvar", "") in os.environ for o in left_out):
             return None
         found = {option.parameter: option.taken(given.get(option.parameter)) for option in known.values()}
         return {self.argument: given[self.argument][0], **found}

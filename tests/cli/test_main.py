@@ -152,6 +152,12 @@ LEFT = (
 """Arguments of a run of which click knows more."""
 
 
+def test_a_variable_of_an_option_is_left_to_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOTC_ALLOW_PYTHON", "1")
+    assert run_command.plainly(["a.got"]) is None
+    assert run_command.plainly(["a.got", "--allow-python"]) is not None
+
+
 @pytest.mark.parametrize("arguments", LEFT)
 def test_other_arguments_are_left_to_click(arguments: list[str]) -> None:
     assert run_command.plainly(arguments) is None
