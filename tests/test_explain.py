@@ -87,7 +87,7 @@ def test_every_scheme_of_programs_has_a_row_or_is_called_by_one_that_has() -> No
         called = [step.scheme for step in steps(ir, ir.scheme(row.scheme)) if isinstance(step, Invoke)]
         covered |= {(row.program, scheme) for scheme in called}
     # What is imported has its row in the program that it comes from; these and `evidence` are of no paper.
-    others = {"folder_agent", "invoices", "manuals", "refunds", "tutor"}
+    others = {"folder_agent", "incident", "invoices", "manuals", "refunds", "tutor"}
     declared = {
         (name, scheme)
         for name, scheme in (param.values for param in SCHEMES)
