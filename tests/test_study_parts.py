@@ -231,6 +231,17 @@ def test_a_study_that_is_given_more_money_goes_on(join: Callable[[], Coordinatio
     asyncio.run(go())
 
 
+def test_what_calls_without_a_price_cost_is_unknown_and_not_nothing(join: Callable[[], Coordination]) -> None:
+    async def go() -> None:
+        budget = StudyBudget(join(), "s", None, priced=False)
+        reservation = await budget.reserve(ASKED, 2, None)
+        budget.settle(reservation, Amount(2, Fraction(0)), Amount(0, Fraction(0)))
+        await asyncio.sleep(0)
+        assert str(budget.spent_by_all) == "an unknown amount on 2 calls"
+
+    asyncio.run(go())
+
+
 def test_workers_share_one_budget(join: Callable[[], Coordination]) -> None:
     most = 0.003
 

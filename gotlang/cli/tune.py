@@ -356,7 +356,8 @@ class Watch:
         if best is not None and best.result.values is not None:
             parts.append(f"best {best.result.values[0]:.4g} (trial {best.number})")
         limit = f" of {dollars(self._plan.budget)}" if self._plan.budget is not None else ""
-        parts.append(f"{dollars(budget.spent_by_all.most_usd)}{limit}")
+        spent = budget.spent_by_all
+        parts.append("cost unknown" if spent.usd is None else f"{dollars(spent.most_usd)}{limit}")
         if progress.stage:
             parts.append(progress.stage)
         return " · ".join(parts)

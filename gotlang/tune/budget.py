@@ -10,10 +10,12 @@ import math
 from collections.abc import Mapping
 from typing import Any, final
 
+from msgspec.structs import replace
+
 from gotlang.cache.coordination import Coordination
 from gotlang.estimate.cost import estimate
 from gotlang.ir.program import Program, Prompt, Scheme
-from gotlang.models.prices import dollars
+from gotlang.models.prices import Spent, dollars
 from gotlang.runtime.estimating import Sizes
 from gotlang.runtime.sampler.budget import exact
 from gotlang.runtime.sampler.shared import SharedBudget
@@ -22,14 +24,35 @@ from gotlang.runtime.sampler.shared import SharedBudget
 @final
 class StudyBudget(SharedBudget):
     """The budget of a study for one worker; `max_usd`, at first all of it, is what may be spent for now, None
-    for no limit. A study that is given more money, or less, goes on with that."""
+    for no limit. A study that is given more money, or less, goes on with that. `priced`: the price of its
+    model is known."""
 
-    def __init__(self, coordination: Coordination, name: str, max_usd: float | None) -> None:
+    def __init__(
+        self, coordination: Coordination, name: str, max_usd: float | None, *, priced: bool = True
+    ) -> None:
         total = None if max_usd is None else exact(max_usd)
         if coordination.make(name, total, None).max_usd != total:
             coordination.limit(name, total, None)
         super().__init__(coordination, name, coordination.make(name, total, None))
         self._total = max_usd
+        self._priced = priced
+
+    @property
+    def spent_by_all(self) -> Spent:
+        """What all processes together have spent."""
+        found = super().spent_by_all
+        return found if self._priced else replace(found, usd=None, uncertain_usd=None)
+
+    @property
+    def spent_by_role(self) -> dict[str, Spent]:
+        """The same by role; that of another model than the study's has its own price."""
+        roles = super().spent_by_role
+        if self._priced:
+            return roles
+        return {
+            role: replace(one, usd=one.usd or None, uncertain_usd=one.uncertain_usd or None)
+            for role, one in roles.items()
+        }
 
     def allow(self, max_usd: float | None) -> None:
         """Set what may be spent from now on."""

@@ -213,7 +213,9 @@ class _Study:
         self.own: Coordination | None = None
         if (shared := session.coordination if keep else None) is None:
             self.own = shared = Coordination(SqliteCoordination(folder / "budgets.sqlite"))
-        self.budget = StudyBudget(shared, f"study {self.name}", plan.budget)
+        self.budget = StudyBudget(
+            shared, f"study {self.name}", plan.budget, priced=self.model.price is not None
+        )
         session.runner = structs.replace(session.runner, budget=self.budget)
         self.observe: Callable[[StudyProgress], None] = lambda progress: observe(progress, self.budget)
         self.partial: str | None = None
