@@ -52,7 +52,7 @@ def not_found(path: Path) -> UsageError:
     """The error for a missing file, which suggests the file next to it with the nearest name."""
     if path.is_symlink():
         return UsageError(
-            f"{path} is a link that leads to no file", help="mend the link, or name another file"
+            f"{path} is a link that leads to no file", help="fix the link, or name another file"
         )
     try:
         near = nearest(

@@ -165,7 +165,7 @@ def study_html(found: Any) -> str:
 
 
 def _framed(*parts: str, simulated: bool = False) -> str:
-    told = '<p class="simulated">simulated: no real model was asked</p>' if simulated else ""
+    told = '<p class="simulated">simulated: no real model was called</p>' if simulated else ""
     return f'{_STYLE}<div class="gotc">{told}{"".join(parts)}</div>'
 
 

@@ -118,7 +118,9 @@ class CheckedProgram:
         name = self._ir.main if name is None else name
         if name is None:
             message = f"`{self.name}` has no scheme that runs by itself"
-            raise UsageError(message, help="one that takes prompts, scores or schemes is called by another")
+            raise UsageError(
+                message, help="a scheme that takes prompts, scores or schemes is called by another scheme"
+            )
         if name not in schemes:
             raise UsageError(f"no scheme `{name}` in `{self.name}`", help=f"there are {', '.join(schemes)}")
         return schemes[name]

@@ -70,7 +70,7 @@ class Result(Displayed, Struct, frozen=True, eq=False):
     """The result of a run: `value`, `status`, `valid`, `score`, `cost`, `calls`.
 
     A run without a result raises RunError. One that is not `complete` is returned with its `status`;
-    `raise_for_status()` turns that into an error. `simulated` tells that no real model was asked. `sources`
+    `raise_for_status()` turns that into an error. `simulated` tells that no real model was called. `sources`
     are the texts of the program, `outcome` has every detail of the run.
     """
 

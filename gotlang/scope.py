@@ -36,9 +36,9 @@ THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
     ),
     "tokens": (
         ListType(TOKEN),
-        "tokens of the whole response, `{text: str, logprob: float, top: list[{text: str, logprob: float}]}` "
-        "each; `top` are the likeliest at its place, as many as `top_logprobs` says (needs `logprobs` or "
-        "`top_logprobs`)",
+        "tokens of the complete response, each `{text: str, logprob: float, top: list[{text: str, logprob: "
+        "float}]}`; `top` are the most likely tokens at its position, `top_logprobs` of them (needs "
+        "`logprobs` or `top_logprobs`)",
     ),
     "score": (FLOAT, "the score from the last `Score`"),
     "valid": (BOOL, "the result of the last `Validate`"),

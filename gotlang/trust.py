@@ -121,7 +121,7 @@ def revoke(folder: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise UsageError(f"cannot remove what is trusted of {folder}: {error.strerror}") from None
+        raise UsageError(f"cannot remove the trust in {folder}: {error.strerror}") from None
     return True
 
 

@@ -202,7 +202,7 @@ scheme main(q: str) -> int:
             "scheme f[T](p: prompt) -> T:\n    Generate() p(q)",
             "f(guess)",
             "GOT0747",
-            "`T` of `f` is not determined",
+            "`T` of `f` cannot be inferred",
         ),
         (
             "operation Leak():\n    Map() it + m",
@@ -232,7 +232,7 @@ scheme main(q: str) -> int:
             "function f(x: int) -> int = x + it",
             "Pool() 1\n    Map() f(it)",
             "GOT0105",
-            "`it` is not known in a function",
+            "`it` is not defined in a function",
         ),
         (
             "operation Twice(p: int) p: prompt:\n    Generate() p",
@@ -367,9 +367,7 @@ def test_functions_inside_each_other_have_a_depth_that_every_stage_bears() -> No
 
     assert run(compile(program(40)), n=0).value > 0
     for count in (60, 300):
-        with pytest.raises(
-            CompileError, match=r"GOT0745\W+functions inside each other are nested too deeply"
-        ):
+        with pytest.raises(CompileError, match=r"GOT0745\W+functions are nested too deeply"):
             compile(program(count))
 
 

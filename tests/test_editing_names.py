@@ -231,7 +231,7 @@ def test_a_field_is_renamed_wherever_its_records_are(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "marked", "new", "reason"),
     [
-        ("main.got", "errors(i|t, part)", "x", "there is no name of the program here"),
+        ("main.got", "errors(i|t, part)", "x", "there is no name to rename here"),
         ("main.got", 'import "li|b.got"', "x", "this is the path of a file"),
         ("main.got", "scheme ma|in", "2x", "`2x` is not a name of this kind (it starts with a small letter"),
         ("main.got", "scheme ma|in", "foreach", "`foreach` is a reserved word"),

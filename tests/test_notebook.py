@@ -80,7 +80,7 @@ def test_programs_and_results_are_shown(folder: Path) -> None:
     assert "scheme vote</th><td>(question: str) -&gt; str" in shown[1] and "data:image/svg+xml" in shown[1]
     assert not [o for o in out[2] if o.output_type == "stream"]  # no warning: the output says it
     for one in shown[2:]:
-        assert 'class="gotc"' in one and "simulated: no real model was asked" in one
+        assert 'class="gotc"' in one and "simulated: no real model was called" in one
         assert "<script" not in one and "prefers-color-scheme" not in one
         assert not re.search(r"background: (?!none)|color: (?!inherit)#", one)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown[2] and "critical path" in shown[2]

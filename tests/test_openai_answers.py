@@ -32,7 +32,7 @@ def test_usage_that_cannot_be_true_counts_as_reserved(usage: object) -> None:
     assert server.charged.input_tokens <= reply.usage.input_tokens <= token_bound(a_request())
     assert reply.usage.output_tokens == 2 * a_request().settings.max_tokens
     assert sum(answer.output_tokens for answer in reply.completions) == reply.usage.output_tokens
-    assert reply.notes[0] == "the endpoint gave no valid usage: what it charged is uncertain"
+    assert reply.notes[0] == "the endpoint returned no valid usage: the cost is uncertain"
 
 
 @pytest.mark.parametrize(("cached", "counted"), [(2, 2), (10**6, 7), (-1, 0), (None, 0)])
@@ -122,4 +122,4 @@ def test_log_probabilities_that_cannot_be_read_are_missing(logprobs: object) -> 
         reply = ask(server, a_request(logprobs=True))
     assert reply.completions[0].logprob is None
     assert reply.completions[0].tokens == ()
-    assert reply.notes == ("log-probabilities were requested and not given",)
+    assert reply.notes == ("log-probabilities were requested but not returned",)

@@ -163,7 +163,7 @@ def test_who_asks_only_people_needs_no_model(tmp_path: Path) -> None:
     assert done.returncode == 8
     done = gotc(*command, "--answer", f"{waiting['id']}=a letter", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "a letter\n")
-    assert "main · no model was asked" in done.stderr and "--model" not in done.stderr
+    assert "main· no model was called" in done.stderr and "--model" not in done.stderr
     assert compile(text).run(q="y", options=Options(ask=lambda question: "?")).value == "?"
     (tmp_path / "main.got").write_text(
         text + 'prompt p(q: str) -> str:\n    "{{ q }}"\nscheme other(q: str) -> str:\n    Generate() p(q)\n'

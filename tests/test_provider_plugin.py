@@ -95,7 +95,7 @@ def test_settings_that_the_api_does_not_have_are_noted(site: Path) -> None:
         found = document(run(site, server, *RUN, "--json"))
     assert found["notes"] == [
         "the endpoint refuses `logprobs`: it was left out",
-        "log-probabilities were requested and not given",
+        "log-probabilities were requested but not returned",
     ]
 
 

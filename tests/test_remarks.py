@@ -42,7 +42,7 @@ BODIES = {
     "equal to `a`, and it asks a model: `share true` takes the same samples": (
         "a = Generate() sort(xs)", "b = Generate() sort(xs)", "Pool() a, b", "Vote()"
     ),
-    "nothing uses it": ("a = len(xs)", "Generate() sort(xs)"),
+    "it is never used": ("a = len(xs)", "Generate() sort(xs)"),
     "its samples may be in one request": ("Generate(k=3) sort(xs)", "Vote()"),
     "it asks for one sample of each request, so there is nothing to put together": (
         "Generate(k=3) sort(xs)", "Validate() fine(it)", "Vote()"

@@ -161,7 +161,7 @@ def test_what_models_and_tables_hold_cannot_become_markup() -> None:
     page = results_page(comparison(entry("a", [1, None]), entry("b", [2, 0])))
     assert page.count("</script>") == 2
     assert "<b>&" not in page.replace("<b>&amp;", "")
-    assert "Simulated: no real model was asked." in page
+    assert "Simulated: no real model was called." in page
     assert "://" not in page
 
 

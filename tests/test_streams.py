@@ -112,7 +112,7 @@ def test_ending_a_stream_pays_only_for_what_came(kind: type[HttpModel]) -> None:
     assert not reply.usage_known
     assert reply.told.output_tokens <= charged.output_tokens
     assert 0 < reply.usage.output_tokens <= charged.output_tokens + 1
-    assert "a stream was ended early: what it charged is uncertain" in reply.notes
+    assert "a stream was ended early: its cost is uncertain" in reply.notes
 
 
 FAULTS: dict[str, tuple[Fault, bool]] = {

@@ -210,7 +210,7 @@ def test_of_a_study_that_was_killed_a_point_is_picked_and_said_to_be_unfinished(
         plain = (word for word in command(server, "--pick", "p1") if word != "--json")
         shown = gotc(*plain, "--report", "page.html", cwd=folder)
         assert "not compared with the original: the study has not ended" in shown.stdout
-        assert "next: let the study go on: `gotc tune guess.got`" in shown.stdout
+        assert "next: continue the study: `gotc tune guess.got`" in shown.stdout
         assert "Not finished: the study has not ended" in (folder / "page.html").read_text()
         assert len(server.requests) == sent  # nothing is asked
         found = document(gotc(*command(server), cwd=folder))

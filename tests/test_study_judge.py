@@ -239,7 +239,7 @@ def test_a_comparison_on_fewer_rows_than_are_wanted_is_said_to_be_unfinished(tmp
     more = tune(replace(plan, test=12), options, folder=tmp_path / "kept", picked="best")
     assert more.partial == "the study has not ended: 6 of 12 test rows were run"
     assert more.held_out is not None and more.held_out.rows == 6
-    assert "let the study go on: `gotc tune study.got`" in next_steps(more, "gotc tune study.got", "t.json")
+    assert "continue the study: `gotc tune study.got`" in next_steps(more, "gotc tune study.got", "t.json")
 
 
 def test_a_range_that_ends_too_early_and_a_param_that_does_nothing_are_said(tmp_path: Path) -> None:

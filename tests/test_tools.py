@@ -245,7 +245,7 @@ def test_the_last_turn_says_so_and_a_call_in_it_fails_the_sample() -> None:
 
     with pytest.raises(RunError, match="calls a tool in the last of its 3 turns"):
         run(said)
-    assert [("no tool any more" in text) for text in sorted(set(seen), key=seen.index)] == [
+    assert [("No more tools" in text) for text in sorted(set(seen), key=seen.index)] == [
         False,
         False,
         True,

@@ -165,7 +165,7 @@ class _Constants:
             elif found == 0 and not world and node.span.use is None:
                 message = "this block never runs"
             elif found == 0 and starts:
-                message = "without a round nothing is left: a scheme starts with no thoughts"
+                message = "without rounds there is no result: a scheme starts with no thoughts"
             if message is not None:
                 self.expressions.fail(message, node.count.span, world, needs, "GOT0333")
                 return
@@ -340,7 +340,7 @@ class _Constants:
             if decided is True and node.span.use is None:
                 at = "this is always true"
                 self._error(
-                    "GOT0331", "`else` never runs", condition, at, "delete `else`, or mend the condition"
+                    "GOT0331", "`else` never runs", condition, at, "delete `else`, or fix the condition"
                 )
             left.append(self.suite(node.otherwise, pool, here))
         else:

@@ -28,9 +28,7 @@ def check_measures(checked: Checked, report: Report) -> None:
         types = dict(checked.symbols.schemes[name].parameters)
         if not isinstance(measure, e.Reference) or types.get(measure.name) != INT:
             help = "name an input of type `int`, such as `decreases depth`"
-            report.error(
-                "GOT0766", "what decreases is an input that is a whole number", measure.span, help=help
-            )
+            report.error("GOT0766", "`decreases` needs an integer input", measure.span, help=help)
             continue
         circle = {other for other in _reached(node, declared) if name in _reached(declared[other], declared)}
         measures = {
@@ -40,7 +38,7 @@ def check_measures(checked: Checked, report: Report) -> None:
         }
         for call in walk(node):
             if isinstance(call, e.Call) and (other := call.function.text) in circle - measures.keys():
-                message = f"`{other}` calls `{name}` again, and the depth of that is not followed"
+                message = f"`{other}` calls `{name}` again, and has no `decreases` itself"
                 help = f"write what decreases in `{other}` too"
                 if not isinstance(declared[other], n.Scheme):
                     help = f"call `{name}` in a scheme"
@@ -117,7 +115,7 @@ class _Descent:
                     f"call it where `{name} >= {step}`: `if {name} >= {step}:`",
                 )
             case _:
-                at, help = "this is not proven to be less", f"write `{self.measure} - 1`"
+                at, help = "this is not proven to decrease", f"write `{self.measure} - 1`"
         place = given.span if given is not None else node.span
         message = f"`{less}` of `{node.function.text}` does not decrease to 0"
         self.report.error("GOT0766", message, place, at, help=help)

@@ -49,7 +49,7 @@ def _tell(
     kind = "score" if isinstance(declared[names[0]], n.Score) else "scheme"
     around = " → ".join(f"`{name}`" for name in [*names, names[0]])
     message = f"{kind} `{names[0]}` calls itself on every path" if len(names) == 1 else f"{around} never ends"
-    at = "this call never ends" if len(names) == 1 else "every path goes on here"
+    at = "this call never ends" if len(names) == 1 else "every path continues here"
     labels = tuple(Label(call.span, "and here") for call in calls[1:])
     help = "call it under an `if`, so that one path ends without the call"
     report.error("GOT0332", message, calls[0].span, at, labels=labels, help=help)

@@ -189,11 +189,11 @@ class Pattern(Struct, frozen=True):
             if token[1] is not None:
                 name = token[1].strip()
                 if name and not name.isidentifier():
-                    raise PatternError(f"`{name}` is not a name for a hole", at)
+                    raise PatternError(f"`{name}` is not a valid name of a placeholder", at)
                 if name and name != "_" and name in names:
-                    raise PatternError(f"duplicate hole `{name}`", at)
+                    raise PatternError(f"duplicate placeholder `{name}`", at)
                 if names and not texts[-1]:
-                    raise PatternError("two holes need a text between them", at)
+                    raise PatternError("two placeholders need a text between them", at)
                 if len(names) >= _MOST_HOLES:
                     raise PatternError(f"more than {_MOST_HOLES} holes", at)
                 names.append("" if name == "_" else name)
@@ -206,7 +206,7 @@ class Pattern(Struct, frozen=True):
             else:
                 texts[-1] += sign[0] if sign in ("{{", "}}") else sign
         if not any(names):
-            raise PatternError("a pattern needs a hole with a name, like `{answer}`", 0)
+            raise PatternError("a pattern needs a named placeholder, like `{answer}`", 0)
         return Pattern(text, tuple(texts), tuple(names))
 
     def match(self, line: str) -> dict[str, str] | None:

@@ -142,7 +142,7 @@ class _Parser:
         if (following := self.peek()) and following in "*+?{":
             raise RegexError(f"`{following}` after `{sign}`: a whole text matches, or does not", self.at)
         if most is None and node.empty:
-            raise RegexError("this repeats without end what may be empty", start)
+            raise RegexError("unbounded repetition of something that may be empty", start)
         found = Node(parts=(node,), least=least, most=most)
         if found.size > MOST_PARTS:
             raise RegexError(f"this has more than {MOST_PARTS:,} parts", start)
@@ -198,7 +198,7 @@ class _Parser:
                 at, self.at = self.at, self.at + 1
                 high = self.member()
                 if len(low) != 1 or len(high) != 1 or low[0][0] > high[0][1]:
-                    raise RegexError("a range from a character to one before it, or of a class", at)
+                    raise RegexError("an invalid range: ends in the wrong order, or a class as an end", at)
                 parts.append((low[0][0], high[0][1]))
             else:
                 parts += low

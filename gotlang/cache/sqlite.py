@@ -261,7 +261,7 @@ class SqliteCoordination(Database):
             if _identity(self.path) != self._file:
                 raise CacheError(
                     f"{self._handle.name} was deleted or replaced while in use",
-                    help="start again; what other processes spend is not known here any more",
+                    help="start again; the spending of other processes is no longer known",
                 )
             # A commit that syncs the log makes those before it durable, too.
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -320,7 +320,7 @@ def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute(TABLES[name])  # files of gotc 0.1.0 have no roles
             if _schema(connection) != TABLES:
                 raise CacheError(
-                    f"{path} is not what processes on a cache coordinate with",
+                    f"{path} is not the coordination file of a cache",
                     help="move it away to start a new one, in which nothing is spent yet",
                 )
 

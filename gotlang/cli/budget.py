@@ -42,7 +42,7 @@ def _coordination(where: str) -> Iterator[Coordination]:
 @opt.cache_option
 @opt.json_option
 def list_(cache: str, json: bool) -> int:
-    """Every budget with its limits, and what was spent of it."""
+    """List the budgets with their limits and spending."""
     with _coordination(cache) as shared:
         found = shared.budgets()
     if json:
@@ -71,7 +71,7 @@ def _as_json(budget: StoredBudget) -> dict[str, object]:
 @opt.max_calls_option
 @opt.cache_option
 def set_(name: str, max_usd: float | None, max_calls: int | None, cache: str) -> int:
-    """Change the limits of the budget NAME, also for runs that are under way."""
+    """Change the limits of the budget NAME, also for running runs."""
     if max_usd is None and max_calls is None:
         raise UsageError("specify the new limit", help="`--max-usd USD` or `--max-calls N`")
     with _coordination(cache) as shared:
@@ -86,7 +86,7 @@ def set_(name: str, max_usd: float | None, max_calls: int | None, cache: str) ->
 @click.argument("name")
 @opt.cache_option
 def remove(name: str, cache: str) -> int:
-    """Forget the budget NAME and what was spent of it."""
+    """Remove the budget NAME and its record of spending."""
     with _coordination(cache) as shared:
         with suppress(CacheError):  # a damaged one is removed, too
             _the(shared, name)
@@ -100,7 +100,7 @@ def _the(shared: Coordination, name: str) -> StoredBudget:
     found = {budget.name: budget for budget in shared.budgets()}
     if name not in found:
         simulated = f"{name} (simulated)"
-        help = f"that of simulated runs is called `{simulated}`" if simulated in found else None
-        help = help or "`gotc budget list` shows those that there are"
+        help = f"the budget of simulated runs is called `{simulated}`" if simulated in found else None
+        help = help or "`gotc budget list` shows the existing ones"
         raise UsageError(f"there is no budget `{name}`", help=help)
     return found[name]

@@ -44,7 +44,7 @@ def _opened(where: str, *, readonly: bool = True) -> Iterator[Cache]:
 @opt.cache_option
 @opt.json_option
 def stats(cache: str, json: bool) -> int:
-    """Requests, samples, size and tokens spent, in total and per model."""
+    """Show requests, samples, size and tokens spent, in total and per model."""
     from dataclasses import asdict
 
     from gotlang.cache.maintenance import stats as sums
@@ -73,7 +73,7 @@ def stats(cache: str, json: bool) -> int:
 @opt.text("--prompt", "NAME", "Only requests of this prompt. [default: all]")
 @opt.json_option
 def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
-    """Every request with its key, in the order of first storing."""
+    """List the requests with their keys, oldest first."""
     from msgspec.structs import asdict
 
     with _opened(cache) as opened:

@@ -48,7 +48,7 @@ _ANNOTATED = {
     "text for people, json for scripts, github for annotations in GitHub's CI, sarif for code scanning.",
     "text",
 )
-@opt.flag("--fix", "Change the files where a diagnostic says plainly how, before they are checked.")
+@opt.flag("--fix", "Apply the fixes of diagnostics to the files, then check them.")
 @watchable
 def check_command(files: tuple[str, ...], format: str, fix: bool) -> int:
     """Parse and check programs and their imports. A FILE of `-` is standard input.

@@ -18,8 +18,8 @@ SHELLS = {
 @click.command("completion", epilog="\b\n" + "\n".join(SHELLS.values()))
 @click.argument("shell", type=click.Choice(tuple(SHELLS)))
 def completion_command(shell: str) -> int:
-    """Print the completion script of SHELL: the names of commands, options and their values. A line in the
-    shell's own file turns it on:
+    """Print the completion script of SHELL: the names of commands, options and their values. To turn it on,
+    add a line to the shell's configuration:
     """
     found = get_completion_class(shell)
     assert found is not None  # click has the three

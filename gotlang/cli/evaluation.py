@@ -66,7 +66,7 @@ data_options: opt.Decorator = opt.together(
     opt.text(
         "--metrics",
         "NAMES",
-        "Comma-separated metrics, the first of which schemes are compared by: f1, exact_match, accuracy and "
+        "Comma-separated metrics; schemes are compared by the first one: f1, exact_match, accuracy and "
         "errors (the result and the known answer), and those that the program declares.",
     ),
     opt.whole("--parallel", "Rows that run at a time.", 16),
@@ -75,7 +75,7 @@ data_options: opt.Decorator = opt.together(
         "--max-failed",
         value=opt.SHARE,
         default=0.5,
-        help="Start no more once a larger share of the runs has failed.",
+        help="Stop starting runs once a larger share has failed.",
     ),
 )
 
@@ -297,7 +297,7 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
     opt.text("--junit", "FILE", "Also write a report for CI: JUnit XML."),
     opt.whole(
         "--table",
-        "Show so many rows below the metrics, wrong ones first. [default: 10 on a terminal, otherwise 0]",
+        "Show N rows below the metrics, wrong ones first. [default: 10 on a terminal, otherwise 0]",
         least=0,
     ),
     opt.text("--html", "FILE", "Write a report: one page that works offline."),
@@ -364,8 +364,8 @@ def _rows_shown(chosen: Mapping[str, Any]) -> int:
     "--schemes",
     "NAMES",
     "Comma-separated names: schemes of the program, and the baselines `single`, `best-of-N` and "
-    "`vote-of-N` (self-consistency); N may be `n`: as many calls as cost what the most expensive other one "
-    "costs. [default: all schemes with the same inputs and result]",
+    "`vote-of-N` (self-consistency); with `n`, as many calls as the cost of the most expensive other scheme "
+    "allows. [default: all schemes with the same inputs and result]",
 )
 @data_options
 @opt.together(
@@ -378,7 +378,7 @@ def _rows_shown(chosen: Mapping[str, Any]) -> int:
     opt.text(
         "--baseline",
         "NAME",
-        "What the others are compared with, also as `SCHEME @ MODEL`. [default: the first]",
+        "The baseline of the comparison: SCHEME, or `SCHEME @ MODEL`. [default: the first]",
     ),
     opt.flag(
         "--equal-cost",
@@ -397,11 +397,11 @@ def _rows_shown(chosen: Mapping[str, Any]) -> int:
 def compare_command(**chosen: Any) -> int:
     """Run several schemes of the program FILE on the same rows and compare them.
 
-    Intervals of differences are paired: row by row, so that what makes a row hard for both cancels out.
+    Intervals of differences are paired row by row, so that the difficulty of a row cancels out.
     """
     names, models = names_of(chosen["schemes"]), names_of(chosen["models"])
     if models and chosen["model"] is not None:
-        raise UsageError("`--model` and `--models` both choose what responds", help="remove one of them")
+        raise UsageError("`--model` and `--models` cannot be combined", help="remove one of them")
     chosen["model"] = models[0] if models else chosen["model"]
     least = 1 if len(models) > 1 else 2
     todo = job(

@@ -23,7 +23,7 @@ _CODE = re.compile(r"(?i)(got)?\d+|all")
 @opt.param_options
 @opt.model_options
 @opt.optimizer_options
-@opt.flag("--no-simulate", "Skip the simulated run that gives expected costs.")
+@opt.flag("--no-simulate", "Skip the simulated run that estimates expected costs.")
 @opt.json_option
 def explain_command(what: str, json: bool, **chosen: Any) -> int:
     """Estimate the cost of the program FILE (`-` is standard input) before any request is sent: calls,
@@ -102,7 +102,7 @@ def _explain(code: str, *, json: bool) -> int:
 )
 def ir_command(file: str, optimize: int, json: bool, print_after: str | None, remarks: bool) -> int:
     """Print the intermediate representation of the program FILE (`-` is standard input): names resolved,
-    pools explicit, types on every step. A FILE that ends in `.ir.json` holds it already."""
+    pools explicit, types on every step. A FILE that ends in `.ir.json` is such a representation."""
     from gotlang.cli.inputs import program
 
     loaded = program(file)

@@ -36,16 +36,14 @@ _SUFFIXES = {"html": ".html", "svg": ".svg", "mermaid": ".mmd", "dot": ".dot", "
     "The execution graph of a RUN (operations) or its reasoning graph (thoughts); html has both.",
     "execution",
 )
-@opt.whole(
-    "--most", "In svg, which cannot be unfolded: draw N items at most, and fold the innermost groups.", 400
-)
+@opt.whole("--most", "In SVG: draw at most N items, and collapse the innermost groups.", 400)
 def graph_command(
     subject: str, format: str | None, out: str | None, scheme: str | None, view: str, most: int
 ) -> int:
     """Draw the plan of a program FILE, or the graph of a RUN of `gotc runs` (`last`, the default, is the
     latest).
 
-    The layout is computed here: no other tool is needed.
+    The layout needs no other tool.
     """
     form = format or _form(out)
     if form == "json":

@@ -14,8 +14,8 @@ from gotlang.errors import GotError
 from gotlang.version import __version__
 
 COMMANDS = {
-    "init": "Make a folder to start from: a program, data, tests, a study.",
-    "trust": "Trust a folder: its Python, and settings that reach out of it.",
+    "init": "Create a project folder: a program, data, tests, a study.",
+    "trust": "Trust a folder: its Python, and settings that point outside it.",
     "check": "Check programs: reports all errors at once.",
     "fmt": "Format programs.",
     "run": "Run a scheme of a program.",
@@ -23,14 +23,14 @@ COMMANDS = {
     "compare": "Compare schemes on the same rows: quality and cost.",
     "test": "Run the tests and laws that programs declare.",
     "tune": "Find better params and prompts under a cost constraint.",
-    "prompts": "Show every prompt as a model would get it, without a model.",
+    "prompts": "Show the prompts that a model would receive, without calling one.",
     "explain": "Estimate the cost of a program; explain an error code.",
     "ir": "Print the intermediate representation of a program.",
-    "lsp": "Serve an editor over stdin and stdout (language server protocol).",
+    "lsp": "Run the language server for editors, over stdin and stdout.",
     "models": "Show which models are configured, reachable and priced.",
     "graph": "Draw a plan or a run: HTML, SVG, Mermaid, DOT.",
     "runs": "List the runs in this folder.",
-    "studio": "Look through runs, rows and studies in a browser.",
+    "studio": "Browse runs, rows and studies on a local web page.",
     "show": "Show a run: its cost, each thought with its prompt and response.",
     "cache": "Inspect, prune, export and import the cache.",
     "budget": "Show, change and remove the budgets that runs share.",

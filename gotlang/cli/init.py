@@ -89,19 +89,19 @@ The data is made up: replace `{data}` by yours. `gotc docs` shows the documentat
 
 @click.command("init", epilog=f"\b\nTemplates:\n{TOLD}")
 @click.argument("name", required=False)
-@click.option("--template", default="classify", metavar="TEMPLATE", help="What to start from.")
+@click.option("--template", default="classify", metavar="TEMPLATE", help="The template.")
 @click.option(
     "--simulator",
     metavar="FILE",
     help="Instead, write a simulator for the program FILE: made-up responses to its prompts.",
 )
 def init_command(name: str | None, template: str, simulator: str | None) -> int:
-    """Make the folder NAME with a program, data, a simulator that stands in for a model, tests and a study.
+    """Create the folder NAME with a program, data, a simulator, tests and a study.
 
-    Without NAME, list the templates. With --simulator, write FILE_sim.py beside a program that has none, so
-    that it runs without a model, and the line that names it at the top of the program. Files that exist are
-    never overwritten. What it makes is trusted (`gotc trust`): the folder if it was missing or empty,
-    otherwise its files of Python.
+    Without NAME, list the templates. With --simulator, write FILE_sim.py for a program without a simulator,
+    so that it runs without a model, and add a line to the program that names it. Existing files are never
+    overwritten. The new files are trusted (`gotc trust`): the folder if it was missing or empty, otherwise
+    its Python files.
     """
     if simulator is not None:
         return _write_simulator(Path(simulator))

@@ -22,11 +22,11 @@ _TIMEOUT_S = 5.0
 
 @click.group("models", invoke_without_command=True)
 @click.option(
-    "--provider", metavar="NAME", default="openai", show_default=True, help="Whose endpoint to show."
+    "--provider", metavar="NAME", default="openai", show_default=True, help="The provider of the endpoint."
 )
 @opt.text("--base-url", "URL", "The endpoint. [default: the provider's variable or own URL]")
-@opt.text("--prices", "FILE", "Prices of models, as JSON or TOML, over the known ones.")
-@opt.flag("--offline", "Do not ask the endpoint which models it has.")
+@opt.text("--prices", "FILE", "Prices of models, as JSON or TOML; they override the known ones.")
+@opt.flag("--offline", "Do not request the endpoint's list of models.")
 @opt.json_option
 @click.pass_context
 def models_command(
@@ -79,7 +79,7 @@ def fetch(name: str) -> int:
 @click.argument("model", required=False)
 @opt.text("--cache", "PATH", "The cache next to which it is stored.", str(opt.CACHE))
 def forget(model: str | None, cache: str) -> int:
-    """Forget what endpoints refused of MODEL, or of all models, so that it is tried again."""
+    """Discard the learned capabilities of MODEL, or of all models."""
     forgotten = _store(cache).forget(model)
     complain(count(forgotten, "model") + " forgotten")
     return 0

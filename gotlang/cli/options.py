@@ -294,7 +294,7 @@ scheme_option = text(
 json_option = option("--json", is_flag=True, callback=as_json, help="One JSON document on stdout.")
 quiet_option = flag("--quiet", "No progress and no summary.")
 base_url_option = text("--base-url", "URL", "The endpoint. [default: $OPENAI_BASE_URL, otherwise OpenAI's]")
-prices_option = text("--prices", "FILE", "Prices of models, as JSON or TOML, instead of the known ones.")
+prices_option = text("--prices", "FILE", "Prices of models, as JSON or TOML; they override the known ones.")
 cache_option = text("--cache", "PATH", "The cache: a file or a postgresql:// address.", str(CACHE))
 concurrency_option = option(
     "--concurrency", value=LIMIT, default=DEFAULT_CONCURRENCY, help="Concurrent requests."
@@ -338,11 +338,11 @@ row_options = together(
     option("--sample", value=SAMPLE, help="Only N rows, drawn at random by a seed. [default seed: 0]"),
 )
 param_options = together(
-    pair("--set", "PARAM=VALUE", "Another value for one of the params."),
+    pair("--set", "PARAM=VALUE", "The value of a param."),
     text("--tuned", "FILE", "Params, instructions and examples that `gotc tune` found."),
 )
 python_options = together(
-    flag("--no-python", "Refuse programs that import Python or are simulated by it."),
+    flag("--no-python", "Refuse programs that import Python or have a simulator."),
     option(
         "--allow-python",
         is_flag=True,
@@ -350,10 +350,10 @@ python_options = together(
         help="Run the program's Python, trusted or not. [also: GOTC_ALLOW_PYTHON=1]",
     ),
     option(
-        "--python-key", metavar="NAME", multiple=True, help="Leave this key in the program's environment."
+        "--python-key", metavar="NAME", multiple=True, help="Keep this key visible to the program's Python."
     ),
 )
-corpus_option = pair("--corpus", "NAME=PATH", "Another corpus for one that the program imports.")
+corpus_option = pair("--corpus", "NAME=PATH", "Replace a corpus that the program imports.")
 model_options = together(
     text(
         "--model",
@@ -363,7 +363,7 @@ model_options = together(
         "[default: openai:$OPENAI_MODEL if a key is set, otherwise simulated]",
     ),
     base_url_option,
-    option("--seed", value=Whole(), metavar="N", default=0, help="Another seed requests different samples."),
+    option("--seed", value=Whole(), metavar="N", default=0, help="Seed of the samples."),
     positive("--rpm", "N", "Maximum requests per minute. [default: what the endpoint reports]"),
     positive("--tpm", "N", "Maximum tokens per minute. [default: what the endpoint reports]"),
     positive("--timeout", "SECONDS", "Timeout of a request and of a `Call`. [default: 180]"),
@@ -378,7 +378,7 @@ order_options = together(
     choice(
         "--schedule",
         SCHEDULES,
-        "Which of the ready operations goes first; the result does not depend on it.",
+        "Order of the ready operations; it does not change the result.",
         SCHEDULES[0],
     ),
 )
@@ -387,26 +387,27 @@ answer_options = together(
     text("--answers", "FILE.json", "Answers from a JSON object, by the names of the questions."),
 )
 edited_option = text(
-    "--edited", "FILE", "Ask prompts of single operations with other texts, as `gotc studio` writes them."
+    "--edited", "FILE", "Replace the prompts of single operations, with a file as `gotc studio` writes it."
 )
 record_option = text("--record", "FILE", "Record requests and responses, for `--model replay:FILE`.")
 optimizer_options = together(
     choice(
         "--prefer",
         ("cost", "latency"),
-        "All samples at once, or in rounds that end at a perfect one. [default: latency; for many rows cost]",
+        "latency: all samples at once; cost: in rounds, until a perfect one. [default: latency; for many "
+        "rows cost]",
     ),
     flag("--no-batching", "One request per call, even if the endpoint supports n > 1."),
-    whole("--wave", "Calls in the first batch of samples that may stop early. [default: a third of them]"),
+    whole("--wave", "Samples in the first round of early stopping. [default: a third of them]"),
     level_option,
 )
 cache_options = together(
     cache_option,
-    flag("--no-cache", "Neither read nor write a cache."),
+    flag("--no-cache", "Do not read or write a cache."),
     choice(
         "--on-cache-loss",
         ("stop", "go-on"),
-        "If the cache cannot be written: stop, or go on and pay for samples that are not stored.",
+        "If the cache cannot be written: stop, or continue and pay for samples that are not stored.",
         "stop",
     ),
 )

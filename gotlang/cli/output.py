@@ -226,9 +226,9 @@ EXIT_CODES: Final = {
     PARTIAL: "partial: a limit ended it early, or a law is undecided",
     THRESHOLD: "a `--fail-if` condition is true, or a test failed",
     INVALID: "the result is not valid",
-    CACHE_LOST: "the cache was lost, and nothing more requested: `--on-cache-loss`",
-    LIMITED: "a limit of `--sandbox` ended it: processor time, time, memory, output",
-    WAITING: "a question to a person waits for an answer: `--answer`",
+    CACHE_LOST: "the cache was lost, so no more requests were sent: `--on-cache-loss`",
+    LIMITED: "a limit of `--sandbox` was exceeded: processor time, time, memory, output",
+    WAITING: "a question to a person is waiting for an answer: `--answer`",
     BUG: "an internal error of gotc",
     INTERRUPTED: "interrupted",
 }
@@ -236,7 +236,7 @@ EXIT_CODES: Final = {
 
 
 WITHOUT_CACHE: Final = (
-    "once it can store again, the same command continues; `--on-cache-loss go-on` spends what is not kept"
+    "once it can store again, the same command continues; `--on-cache-loss go-on` continues without storing"
 )
 """What to do where the cache is lost."""
 

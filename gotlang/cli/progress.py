@@ -325,7 +325,9 @@ def outages(progress: Progress) -> Iterator[None]:
             now, outage = time.monotonic(), progress.outage
             if outage and (told is None or now - told >= REMIND_S):
                 told = now
-                complain(f"{outage}; requests are retried, Ctrl-C ends it, the same command goes on later")
+                complain(
+                    f"{outage}; requests are retried. Ctrl-C ends the command; run it again later to continue"
+                )
             elif not outage and told is not None:
                 told = None
                 complain("the model responds again")

@@ -43,7 +43,7 @@ def _width() -> float:
 
 
 def _title(name: str, about: Mapping[str, Any], more: str = "") -> str:
-    simulated = " (simulated: no real model was asked)" if about["simulated"] else ""
+    simulated = " (simulated: no real model was called)" if about["simulated"] else ""
     selection = f" ({about['selection']})" if about["selection"] else ""
     rows = f"{count(about['rows'], 'row')} of {about['data']}{selection}"
     return f"{name} by {about['model']}{simulated} · {rows}{more}"

@@ -117,7 +117,7 @@ run_command = opt.Command(
         opt.edited_option,
         opt.text("--as", "NAME", "The name of this run in `gotc runs`. [default: a random one]"),
         opt.text("--resume", "RUN", "Repeat a run of `gotc runs` with its inputs and settings."),
-        opt.flag("--stream", "Print responses to stderr while they come, instead of progress."),
+        opt.flag("--stream", "Print responses to stderr as they arrive, instead of progress."),
         opt.flag("--partial", "Print the value of a result that is not valid or not complete, too."),
         opt.json_option,
         opt.quiet_option,
@@ -281,7 +281,7 @@ def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
             left = f"; {count(skipped, 'call')} skipped" if skipped else ""
             yield f"partial: {result.partial}{left}"
             if result.value is None:
-                yield "  there is no result: no thought of it was made until then"
+                yield "  there is no result: no thought of it was created before that"
             if result.outcome.waiting:
                 yield from _questions(result, options)
             elif result.outcome.stopped not in (None, "interrupted"):
@@ -377,7 +377,7 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
             journal.end("failed", progress.spent, error="an internal error of gotc")
             raise
     for path in edits.paths:
-        complain(f"an edited prompt was not asked: {path} got another one")
+        complain(f"an edited prompt was not used: {path} got another one")
     outcome = result.outcome
     ended: State = "done" if result.status == "complete" else result.status
     state = "interrupted" if outcome.stopped == "interrupted" else ended
@@ -458,8 +458,8 @@ def _summary(result: Result, order: Order, seconds: float) -> None:
 
 def _model(result: Result, order: Order) -> str:
     if not (result.outcome.ledger.accounts[0].calls and order.asks_models):
-        return " · no model was asked"
-    return f" by {result.model}" + (" · simulated: no real model was asked" if result.simulated else "")
+        return "· no model was called"
+    return f" by {result.model}" + (" · simulated: no real model was called" if result.simulated else "")
 
 
 def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:

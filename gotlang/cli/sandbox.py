@@ -28,7 +28,7 @@ sandbox_options = opt.together(
         "--sandbox",
         is_flag=True,
         is_eager=True,
-        help="For programs of strangers: no Python, no project configuration, no other address; limits.",
+        help="For untrusted programs: no Python, no project configuration, no other address; limits.",
     ),
     opt.pair(
         "--sandbox-limit",

@@ -18,13 +18,13 @@ from gotlang.packages import pip_install
 
 
 @click.command("lsp")
-@click.option("--stdio", is_flag=True, help="Accepted because many editors pass it; there is no other way.")
+@click.option("--stdio", is_flag=True, help="The only transport; accepted because many editors pass it.")
 def lsp_command(stdio: bool) -> int:
     """Serve an editor over stdin and stdout: diagnostics while typing, completion, hover, definitions,
     references, rename, formatting and more. An editor starts it; docs/editors.md shows how.
 
-    It runs no Python of a program. It ends when the editor says so, or closes stdin. The exit code is 1 if
-    the editor says `exit` without `shutdown`.
+    It runs no Python of a program. It ends when the editor sends `exit` or closes stdin. The exit code is 1
+    if `exit` comes without `shutdown`.
     """
     if find_spec("pygls") is None:
         raise UsageError("the language server needs pygls", help=pip_install("lsp"))
@@ -43,9 +43,9 @@ def lsp_command(stdio: bool) -> int:
 )
 @opt.flag("--no-browser", "Print the address, and open no browser.")
 def studio_command(folder: str, port: int, no_browser: bool) -> int:
-    """Look through what was run in FOLDER, in a browser: runs as they grow, rows, studies.
+    """Browse the runs, rows and studies of FOLDER in a web browser, also while they run.
 
-    It listens on this machine alone, and lets in who has the address that it prints. Runs that are started
+    It listens only on this machine, and requires the printed address with its token. Runs that are started
     from a page follow the rules of `gotc run`: keys, trust, limits. Ctrl-C ends it.
     """
     try:

@@ -48,7 +48,7 @@ _LONGEST = 300
         "--name",
         metavar="NAME",
         default="",
-        help="Only the tests with this in their name, in any case.",
+        help="Run only tests whose name contains NAME (case-insensitive).",
     ),
     opt.text(
         "--recording", "FILE", "Run on a recording that `--record` made: the same as --model replay:FILE."
@@ -77,7 +77,8 @@ def test_command(files: tuple[str, ...], **chosen: Any) -> int:
     """Run the tests and laws of programs. [default: of every program in this folder that has some]
 
     They run on the program's simulator if it has one and no model is chosen. The exit code is 4 if a test
-    does not hold, otherwise 3 if one is undecided: a law that needs more draws, or what a limit ended.
+    does not hold, otherwise 3 if one is undecided: a law that needs more inputs, or a test that a limit
+    ended.
     """
     from gotlang.cli.inputs import program
 
@@ -132,7 +133,7 @@ def _check(files: tuple[str, ...], loaded: list[Program], chosen: dict[str, Any]
         there = ", ".join(f"`{test.node.name.value}`" for one in checked for test in one.tests)
         raise UsageError(message, help=f"there are {there}" if there else 'write `test "name": expression`')
     if chosen["recording"] is not None and chosen["model"] is not None:
-        raise UsageError("`--recording` and `--model` both choose what responds", help="remove one of them")
+        raise UsageError("`--recording` and `--model` cannot be combined", help="remove one of them")
     if chosen["record"] is not None and len(loaded) > 1:
         raise UsageError("a recording is of one program", help="name one FILE")
     check_writable(chosen["junit"], "--junit")

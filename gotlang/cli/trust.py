@@ -28,17 +28,17 @@ _PASSED_BY = ("node_modules", "__pycache__", "site-packages")
 
 @click.command("trust")
 @click.argument("folder", default=".")
-@opt.choice("--only", ("python", "settings"), "Trust one of the two only.")
+@opt.choice("--only", ("python", "settings"), "Trust only Python or only settings.")
 @opt.flag("--dry-run", "Show what would be trusted, and trust nothing.")
 @opt.flag("--list", "List what is trusted.")
-@opt.flag("--revoke", "Trust FOLDER no more.")
+@opt.flag("--revoke", "Revoke the trust in FOLDER.")
 @opt.json_option
 def trust_command(folder: str, only: str | None, dry_run: bool, list: bool, revoke: bool, json: bool) -> int:
-    """Trust FOLDER, such as a project that you cloned and looked at, and show with what.
+    """Trust FOLDER, such as a project that you cloned and inspected, and print what is trusted.
 
-    Its Python runs from now on where its programs use it, also after edits: that of the folder and all below
-    it, or of one file. The settings of its gotc.toml (or pyproject.toml) that reach out of it are used as
-    they are now: an address gets your key, files elsewhere are read and written. An edit of one of them
+    From now on, its programs can run its Python files, also after edits: all in the folder and below
+    it, or one file. The settings of its gotc.toml (or pyproject.toml) that point outside it are used as
+    they are now: an address gets your key, files elsewhere are read and written. A changed setting
     needs your trust again.
     """
     if list:

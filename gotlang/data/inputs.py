@@ -50,7 +50,7 @@ def inputs(
         elif name in columns and len(parts := split_columns(table, columns[name])) > 1:
             if not isinstance(type_, ListType):
                 raise UsageError(
-                    f"`{name}` is {type_}, and only a list takes several columns: {columns[name]}"
+                    f"`{name}` is {type_}, and only a list accepts several columns: {columns[name]}"
                 )
             values[name] = []
             for part in parts:

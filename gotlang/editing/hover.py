@@ -164,7 +164,7 @@ def _declared(document: Document, word: str) -> Iterator[str]:
     if word in symbols.metrics:
         yield _code(f"metric {word}{written(symbols.metrics[word][1])}")
     if word in symbols.functions:
-        yield f"`{word}` is a function of Python that gives `{symbols.results.get(word, 'any')}`"
+        yield f"`{word}` is a Python function that returns `{symbols.results.get(word, 'any')}`"
     declared = symbols.nodes.get(word)
     if declared is not None and (comment := _comment(document, declared)):
         yield comment

@@ -41,7 +41,7 @@ def renamable(document: Document, offset: int) -> Occurrence:
     """The name at an offset. Raises UsageError with the reason where it cannot be renamed."""
     found = at(document, offset)
     if found is None:
-        raise UsageError("there is no name of the program here", help="names of the language stay")
+        raise UsageError("there is no name to rename here", help="names of the language stay")
     symbol = found.symbol
     if symbol.kind == "file":
         raise UsageError("this is the path of a file", help="rename the file, and write its new path here")
@@ -176,7 +176,7 @@ def _own_simulators(documents: Sequence[Document], symbol: Symbol, simulators: S
         others = [d for d in declarations if isinstance(d, n.Prompt) and d.name.text == prompt]
         if shared and others and all(real(d.span.source) != symbol.source for d in others):
             file, program = PurePosixPath(min(shared)).name, PurePosixPath(document.source.name).name
-            help = "give one of the two programs simulators of its own first"
+            help = "give one of the two programs its own simulator first"
             raise UsageError(f"{file} simulates the prompt `{prompt}` of {program} too", help=help)
 
 

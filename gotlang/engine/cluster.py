@@ -103,7 +103,7 @@ def _check(program: CheckedProgram, options: Options) -> None:
     if (error := refused(program.ir(0), options.python, simulators=options.simulated)) is not None:
         raise error
     if not isinstance(options.chosen_model, str) or not isinstance(options.cache, str | Path | None):
-        raise UsageError("with the engine `ray` the model and the cache are given by name", help=_NAMES)
+        raise UsageError("with the engine `ray`, specify the model and the cache by name", help=_NAMES)
     for name, given in (("batch", options.batch), ("record", options.record)):
         if given:
             raise UsageError(f"`--{name}` does not work with `--engine ray`", help="leave one of them out")
@@ -157,7 +157,7 @@ def _reach(address: str) -> None:
 def _unreachable(address: str | None, why: str) -> UsageError:
     return UsageError(
         f"cannot reach the Ray cluster{f' at {address}' if address else ''}: {why}",
-        help="`ray start --head` starts one and says its address; without --address one runs on this machine",
+        help="`ray start --head` starts one and prints its address; without --address, a local one is used",
     )
 
 

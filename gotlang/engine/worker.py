@@ -128,7 +128,7 @@ class Worker:
         try:
             os.chdir(self._folder)
             if fingerprints(self._program) != self._files:
-                raise OSError("its Python is not there, or another version of it")
+                raise OSError("its Python is missing, or another version")
             rpm, tpm = self._rates(share)
             session = Session(self._program, structs.replace(self._options, rpm=rpm, tpm=tpm))
             await session.__aenter__()

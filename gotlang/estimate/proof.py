@@ -52,12 +52,12 @@ class Unproven:
     def help(self) -> str:
         """What to do about it."""
         if not self.priced:
-            return "give its price in a file with `--prices`"
+            return "specify its price in a file with `--prices`"
         if self.most is None:
             if self.unit == "usd" and self.formula is None:
                 return "bound how long the texts of prompts get (`max_tokens`, `xs[:5]`), or use `--max-usd`"
             known = "a constant `k`, `count`, `min(n, 5)`, `xs[:5]`, a known depth"
-            return f"bound what is in the formula: {known}" if self.formula else f"bound its calls: {known}"
+            return f"bound the terms of the formula: {known}" if self.formula else f"bound its calls: {known}"
         known = "its `k`, `count`, `turns`, `retries`, `hedge` or rounds"
         return f"raise the budget, or lower {'what is in the formula' if self._varies else known}"
 

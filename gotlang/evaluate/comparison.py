@@ -159,7 +159,7 @@ def _build(program: Program, like: Scheme, name: str, kind: str, samples: int) -
     score, truth = local_score(program, like), ground_truth(program, like)
     if kind == "best" and score is None:
         raise UsageError(
-            f"`{name}` needs a score of the result that asks no model, and looks at nothing but the inputs",
+            f"`{name}` needs a score of the result that calls no model and depends only on the inputs",
             help="no scheme with the same inputs has such a `Score()`; `vote-of-N` needs none",
         )
     arguments = tuple((parameter, Reference(NOWHERE, parameter)) for parameter, _ in prompt.parameters)

@@ -359,5 +359,5 @@ class StoredRuns(Sequence[RowRun]):
     def _refused(self, error: OSError) -> UsageError:
         return UsageError(
             f"cannot write the results {self.path}: {error.strerror}",
-            help="what is written is kept; the same command continues",
+            help="the written rows are kept; the same command continues",
         )

@@ -189,7 +189,7 @@ class _Inliner:
                 self.report.error("GOT0102", message, d.name.span, help="choose another name")
             for part in walk(d):
                 if isinstance(part, e.Reference) and part.name in POOL_NAMES:
-                    message = f"`{part.name}` is not known in a function, which sees its inputs alone"
+                    message = f"`{part.name}` is not defined in a function, which sees only its inputs"
                     self.report.error("GOT0105", message, part.span, help="make it an input")
         groups = (d.settings, d.operands) if isinstance(d, n.Operation) else (d.parameters,)
         seen = set[str]()
@@ -225,7 +225,7 @@ class _Inliner:
     def _limit(self, span: Span) -> bool:
         self.uses += 1
         if self.uses == MOST:
-            help = "let fewer definitions use each other"
+            help = "reduce the nesting of definitions"
             self.report.error("GOT0745", f"more than {MOST:,} uses of definitions", span, help=help)
         return self.uses < MOST
 
@@ -416,7 +416,7 @@ class _Inliner:
         d = self.functions[name]
         self.used.add(name)
         if name in inside:
-            help = "functions are put in where they are used; write a scheme, which may call itself"
+            help = "functions are inlined; write a scheme, which may call itself"
             self.report.error("GOT0745", f"function `{name}` uses itself", call.function.span, help=help)
             return lost
         given = self._matched(d.parameters, call.arguments, call.function, d.name)
@@ -472,8 +472,8 @@ class _Inliner:
         return value
 
     def _too_deep(self, call: e.Call) -> e.Expression:
-        message = "functions inside each other are nested too deeply"
-        help = "let fewer functions use each other"
+        message = "functions are nested too deeply"
+        help = "reduce the nesting of functions"
         self.report.error("GOT0745", message, call.function.span, help=help)
         return e.Reference(call.span, e.HOLE)
 
@@ -528,7 +528,7 @@ class _Inliner:
         known = all(name in self.parts or name in self.open for name in chosen)
         for variable in d.variables:
             if variable.text not in types:
-                message = f"`{variable.text}` of `{d.name.text}` is not determined by what it is given"
+                message = f"`{variable.text}` of `{d.name.text}` cannot be inferred from the arguments"
                 help = f"say where it is in a prompt's type: `ask: prompt(str) -> {variable.text}`"
                 if known:  # else that is the mistake
                     self.report.error("GOT0747", message, call.function.span, help=help)

@@ -354,7 +354,7 @@ class _Linker:
                     paths = [PurePosixPath(one) for one in (file, *way)]
                     seen = [one.relative_to(folder) if folder in one.parents else one for one in paths]
                     message = "circular import: " + " -> ".join(f"`{one}`" for one in seen)
-                    help = "move what both need into a file of its own"
+                    help = "move the common part into a separate file"
                     self.report.error("GOT0743", message, node.path.span, help=help)
 
     def _way(self, start: str, end: str) -> list[str]:

@@ -74,7 +74,7 @@ def _filled(d: n.Prompt, source: Source, report: Report) -> n.Prompt:
         report.error("GOT0748", message, Span(source.name, start, end), help=help)
 
     if front is None and _RULE.match(text):
-        wrong("the settings have no end", 0, 3, "end them with a line `---`")
+        wrong("the settings are not closed", 0, 3, "end them with a line `---`")
     for line in _LINE.finditer(front[1]) if front else ():
         at = front.start(1) + line.start() if front else 0
         found = _SETTING.fullmatch(line[0])
@@ -172,7 +172,7 @@ def with_partials(
             if uses > MOST_USES:
                 return ""
             if partial.name.text in inside:
-                help = "put what both need into a partial of its own"
+                help = "move the common part into a separate partial"
                 report.error("GOT0749", f"partial `{found[1]}` shows itself", place(found), help=help)
                 return ""
             given = dict(_arguments(found[2], partial))
@@ -200,7 +200,7 @@ def with_partials(
     texts = {"system": changed(d.system), "instruction": changed(d.instruction), "user": changed(d.user)}
     if uses > MOST_USES:
         message = f"prompt `{d.name.text}` shows more than {MOST_USES:,} partials, or {MOST:,} characters"
-        report.error("GOT0749", message, d.name.span, help="let fewer partials show each other")
+        report.error("GOT0749", message, d.name.span, help="reduce the nesting of partials")
     return replace(d, turns=turns, **texts)
 
 

@@ -270,7 +270,7 @@ class HttpModel(Model):
         known = self._known(call)
         if PREFILL in known.refused and continues(call.request):
             words = "it cannot continue an assistant's turn, with which this request ends"
-            help = "end the prompt with a `user` text, or ask a model that can, such as one of a local server"
+            help = "end the prompt with a `user` text, or use a model that can, such as one of a local server"
             return RequestFailure(words, help=help)
         asked = min(call.n, known.batch)
         call.known, call.asked = known, asked
@@ -487,7 +487,7 @@ def read_stream(
         )
         reply = _read(payload, dataclasses.replace(parsed, usage=usage), request, n, at, cut)
         if isinstance(reply, Reply):
-            note = "a stream was ended early: what it charged is uncertain"
+            note = "a stream was ended early: its cost is uncertain"
             reply = replace(reply, usage_known=False, told=told, notes=(*reply.notes, note))
     if isinstance(reply, RequestFailure) or not hearing.stopped:
         return reply
@@ -516,7 +516,7 @@ def _read(
     written = sum(len(_written(one).encode("utf-8", "surrogatepass")) for one in counted)
     read, wrote = token_bound(request), n * request.settings.max_tokens
     if usage.input_tokens <= 0 or (usage.output_tokens <= 0 < written):
-        notes, known = ("the endpoint gave no valid usage: what it charged is uncertain",), False
+        notes, known = ("the endpoint returned no valid usage: the cost is uncertain",), False
         # Never less than what it did say, or showed.
         usage = Usage(max(usage.input_tokens, read), max(usage.output_tokens, wrote, written + len(found)))
     elif usage.input_tokens > read or usage.output_tokens > wrote:
@@ -527,9 +527,9 @@ def _read(
         notes = (*notes, "the endpoint returned more completions than were requested; they are counted")
     kept = [_masked(_cut(one, cut), at.hide) for one in found[:n]]
     if request.settings.logprobs and any(one.logprob is None for one in kept):
-        notes = (*notes, "log-probabilities were requested and not given")
+        notes = (*notes, "log-probabilities were requested but not returned")
     elif request.settings.top_logprobs and any(one.tokens and not one.alternatives for one in kept):
-        notes = (*notes, "alternatives of tokens (`top_logprobs`) were requested and not given")
+        notes = (*notes, "alternatives of tokens (`top_logprobs`) were requested but not returned")
     shares = _shares(usage.output_tokens, [len(one.text) for one in kept])
     with_shares = (replace(one, output_tokens=share) for one, share in zip(kept, shares, strict=True))
     extra = len(found) - len(kept)

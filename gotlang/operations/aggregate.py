@@ -24,7 +24,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     if c.pool.type != EMPTY and not c.looks_at_thoughts(node.operands[0], c.whole):
         c.error(
             "GOT0326",
-            "`Aggregate` does not look at the thoughts that it takes together",
+            "`Aggregate` does not show the thoughts that it combines",
             node.operands[0].span,
             help="show them to the prompt, as `thoughts`; to start anew, write `Generate` as a first step",
         )
@@ -35,7 +35,7 @@ OPERATION = OperationRecord(
     name="Aggregate",
     syntax=Syntax(sampling.SETTINGS, "Aggregate(10) merge(left, right)", first="k"),
     usage="`Aggregate(10) p(args)`",
-    doc="all current thoughts together into one, tried 10 times",
+    doc="combines all current thoughts into one, with 10 samples",
     fails="no response can be read",
     asks=NO_FACT,
     keeps=False,

@@ -66,7 +66,7 @@ OPERATION = OperationRecord(
         operands=(0, 1),
     ),
     usage='`Ask("Which one?")`, `Ask() p(args)`',
-    doc="for each current thought, the answer of a person: a text, or what prompt `p` returns "
+    doc="for each current thought, the answer of a person: a text, or a value of prompt `p` "
     "(see [People](people.md))",
     fails="no answer can be read",
     asks=NO_FACT,

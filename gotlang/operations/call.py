@@ -1,4 +1,4 @@
-"""`Call`: what an imported Python function gives, for each current thought."""
+"""`Call`: the result of an imported Python function, for each current thought."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ OPERATION = OperationRecord(
     name="Call",
     syntax=Syntax({}, "Call search(it)", bare=True),
     usage="`Call f(args)`",
-    doc="what an imported Python function gives, for each current thought",
+    doc="the result of an imported Python function, for each current thought",
     fails="the function has no value for any thought",
     asks=NO_FACT,
     keeps=False,

@@ -1,4 +1,4 @@
-"""`GroundTruth`: whether the result is right: measured, never seen by the scheme."""
+"""`GroundTruth`: whether the result is right: recorded, but never visible to the scheme."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ OPERATION = OperationRecord(
     name="GroundTruth",
     syntax=Syntax({}, "GroundTruth() it == sorted(numbers)"),
     usage="`GroundTruth() condition`",
-    doc="whether the result is right: measured, never seen by the scheme",
+    doc="whether the result is right: recorded, but never visible to the scheme",
     fails="never: the truth is then unknown",
     asks=NO_FACT,
     keeps=True,

@@ -33,7 +33,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     if c.pool.type != EMPTY and not c.looks_at_thoughts(node.operands[0], c.each):
         c.error(
             "GOT0326",
-            "`Improve` does not look at the thought that it improves",
+            "`Improve` does not show the thought that it improves",
             node.operands[0].span,
             help="show it to the prompt, as `it`; for new ones, write `Generate`",
         )
@@ -75,8 +75,8 @@ OPERATION = OperationRecord(
         {**sampling.SETTINGS, "keep": SettingRule((BOOL,))}, "Improve(k=5) repair(numbers, it)", first="k"
     ),
     usage="`Improve(k=5) p(args)`, `Improve(k=5, keep=true) p(args)`",
-    doc="the same for thoughts that the new ones replace. With `keep=true` they stay, before the new ones, "
-    "and a `Score` by a model does not ask again what it has said of them",
+    doc="the same, but the new thoughts replace the old ones. With `keep=true` the old ones stay, before "
+    "the new ones, and a following `Score` by a model scores only the new ones",
     fails="no response can be read, and no thought is kept",
     asks=NO_FACT,
     keeps=False,

@@ -77,7 +77,7 @@ OPERATION = OperationRecord(
         {"n": SettingRule((INT,), 1, MOST)}, "KeepBestN(1)", first="n", required=True, operands=(0, 0)
     ),
     usage="`KeepBestN(n)`",
-    doc="the n best scored, best first; of equal ones the earlier",
+    doc="keeps the n thoughts with the best scores, best first; of equal scores the earlier",
     fails="no thought has a score",
     asks=frozenset({"score"}),
     keeps=True,

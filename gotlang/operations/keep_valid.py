@@ -41,7 +41,7 @@ OPERATION = OperationRecord(
     name="KeepValid",
     syntax=Syntax({}, "KeepValid()", operands=(0, 0)),
     usage="`KeepValid()`",
-    doc="keeps the valid ones",
+    doc="keeps the valid thoughts",
     fails="no thought is valid",
     asks=frozenset({"validity"}),
     keeps=True,

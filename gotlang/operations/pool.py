@@ -114,8 +114,8 @@ OPERATION = OperationRecord(
     name="Pool",
     syntax=Syntax({}, "Pool() closed, opened", operands=(1, None)),
     usage="`Pool() a, b, c`",
-    doc="these thoughts, lists of thoughts or values as the current ones; named thoughts with all that is "
-    "known of them",
+    doc="makes these thoughts, lists of thoughts or values the current ones; named thoughts keep their "
+    "metadata",
     fails="a member has no value; every member was skipped",
     asks=NO_FACT,
     keeps=False,

@@ -108,7 +108,7 @@ OPERATION = OperationRecord(
     name="Retrieve",
     syntax=Syntax({"k": K}, "Retrieve(k=5) wiki(question)", first="k"),
     usage="`Retrieve(k=5) corpus(query)`, `Retrieve(k=5) texts(query)`",
-    doc="the k documents of a corpus, or of a list of texts, that fit the query best, best first",
+    doc="retrieves the k documents of a corpus, or of a list of texts, that match the query best, best first",
     fails="no document is found",
     asks=NO_FACT,
     keeps=False,

@@ -193,8 +193,8 @@ OPERATION = OperationRecord(
     name="Score",
     syntax=Syntax({"k": K, "share": SHARE}, "Score() mistakes(it, part)", first="k"),
     usage="`Score(k=1) s(args)`",
-    doc="a score for each current thought. `s` is a `score`, a prompt that responds with a number, or any "
-    "expression (higher is better). With `k`, the mean of k samples of a scorer that asks a model",
+    doc="scores each current thought. `s` is a `score`, a prompt that responds with a number, or any "
+    "expression (higher is better). With `k`, the mean of k samples of a scorer that calls a model",
     fails="no thought has a score",
     asks=NO_FACT,
     keeps=True,

@@ -128,9 +128,9 @@ OPERATION = OperationRecord(
         operands=(0, 1),
     ),
     usage="`Select() condition`, `Select(positions)`",
-    doc="the thoughts a condition holds for; the thoughts at positions (from 0, or from the end: -1), in "
-    "that order",
-    fails="the condition holds for none; there is no such position",
+    doc="keeps the thoughts that satisfy a condition, or the thoughts at positions (from 0, or from the "
+    "end: -1), in that order",
+    fails="no thought satisfies the condition; there is no such position",
     asks=NO_FACT,
     keeps=True,
     check=_check,

@@ -138,9 +138,9 @@ OPERATION = OperationRecord(
         operands=(2, 2),
     ),
     usage="`ValidateAndImprove(tries=3) condition, p(args)`",
-    doc="judges each thought; what `p` makes of one that is not valid replaces it and is judged in turn, up "
-    "to `tries` times. After it every thought is marked, and some may still not be valid",
-    fails="never: what was not improved stays as it was",
+    doc="judges each thought; an invalid one is replaced by a result of `p`, which is judged again, up to "
+    "`tries` times. Afterwards every thought is marked, and some may still be invalid",
+    fails="never: a thought that was not improved stays unchanged",
     asks=NO_FACT,
     keeps=False,
     check=_check,

@@ -101,9 +101,9 @@ OPERATION = OperationRecord(
         operands=(0, 0),
     ),
     usage="`Vote()`, `Vote(weight=...)`, `Vote(key=lower(it))`",
-    doc="one thought: the value that most have, or that has the most weight; of equal ones the first, see "
-    "[votes](#votes). With "
-    "`key` votes are counted by what it gives, and the first thought with the winning key stays",
+    doc="keeps one thought: the most frequent value, or the one with the largest weight; of equal ones the "
+    "first, see [votes](#votes). With `key`, votes are counted by its value, and the first thought with the "
+    "winning key is kept",
     fails="no weight, or no key, has a value",
     asks=NO_FACT,
     keeps=True,

@@ -39,7 +39,7 @@ def remarks(program: ir.Program, level: int) -> Iterator[Remark]:
                 )
                 yield from _not_shared(name, after)
             case "dead steps":
-                yield from _left_out(name, program, after, "nothing uses it")
+                yield from _left_out(name, program, after, "it is never used")
             case "request batching":
                 yield from _batched(name, after)
             case "early stopping":

@@ -57,7 +57,7 @@ def facts_of(record: RunRecord) -> list[tuple[str, str]]:
     found = record.document or {}
     facts = [("run", record.run)]
     if found.get("simulated"):
-        facts.append(("", "simulated: no real model was asked"))
+        facts.append(("", "simulated: no real model was called"))
     if found.get("score") is not None:
         facts.append(("score", f"{found['score']:g}"))
     if found.get("ground_truth") is not None:

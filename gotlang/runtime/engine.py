@@ -288,7 +288,7 @@ class Engine:
             current = asyncio.current_task()
             if current is None or current.cancelling():
                 raise
-            raise OperationFailed("it was not needed any more", cut_off=True) from None
+            raise OperationFailed("it was no longer needed", cut_off=True) from None
         finally:
             del self._cancellable[operation]
 

@@ -196,7 +196,7 @@ def _no_result(context: Context, result: Operation) -> RunError:
         f"{named(operation)}: {error.in_words()}{more}",
         failures=failures,
         span=error.span if isinstance(error, BeyondBest) else _span(operation),
-        help="to go on without it: `try:`, and below `else:` a `skip`" if element else None,
+        help="to continue without it, use `try:` with `skip` below `else:`" if element else None,
     )
     found.__cause__ = error.__cause__
     return found

@@ -31,7 +31,7 @@ from gotlang.thought import Thought, Thoughts
 from gotlang.types import DYNAMIC, OptionalType
 
 _PLACE = lazy_pattern(r" \([^()]*:\d+\)")
-LAST_TURN = "(You can use no tool any more: respond with the answer now.)"
+LAST_TURN = "(No more tools are available: respond with the answer now.)"
 
 
 class _Called(NamedTuple):

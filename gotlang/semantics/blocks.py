@@ -118,7 +118,7 @@ def _possible(checker: BlockChecker, key: Key, place: Span, type_: Type, seen: M
         guess = nearest(key_text(key), known)
         help = f"did you mean `{guess}`?" if guess else None
         help = help or (f"it may be {', '.join(f'`{text}`' for text in known)}" if known else None)
-        help = help or "compare it in an `if`; `match` is for alternatives"
+        help = help or "compare it in an `if`; `match` is for unions"
         message, word = (
             f"{widen(type_)} is never `{key_text(key)}`",
             place.end - place.start == len(key_text(key)),
@@ -228,7 +228,7 @@ def _clauses(checker: BlockChecker, node: n.Search, where: Scope) -> None:
             seen.add(nearest(name, known) or name)
     lost = isinstance(node.root, e.Reference) and node.root.name == e.HOLE
     for name, help in (
-        ("rollouts", "say how many states are expanded at most: `rollouts 30`"),
+        ("rollouts", "set the maximum number of expanded states: `rollouts 30`"),
         ("select", _SELECT),
     ):
         if name not in seen and not lost:
@@ -273,7 +273,7 @@ def check_first(checker: BlockChecker, node: n.First, pool: PoolType, scope: Sco
     """Check a `first` or a `race`; what it leaves, which any of its lines may have left."""
     word = "race" if node.way == "race" else "first"
     if len(node.lines) < 2:
-        message, help = f"`{word}` chooses between lines, and this is one", "add another below it"
+        message, help = f"`{word}` needs several lines, and this is one", "add another below it"
         checker.report.error("GOT0752", message, node.lines[0].span, help=help)
     results = [(checker.suite(line, pool, scope.inside()), line) for line in node.lines]
     found = checker.branches(word, results)
@@ -326,9 +326,9 @@ def _is_repeat(checker: BlockChecker, again: n.Step, *, block: bool = False) -> 
         help = f"write its fields in braces: `{case.written()}`"
         checker.report.error("GOT0309", f"`{name}` is a case, not a step", again.span, help=help)
         return False
-    message = f"`{name}` begins no block" if block else f"`{name}` must be a step of its own"
+    message = f"`{name}` does not start a block" if block else f"`{name}` must be a step of its own"
     follow = "write it on the next line; only `Repeat(k)` can follow a step"
-    help = "remove the `:`, and what is below it is a step of its own" if block else follow
+    help = "remove the `:`, and make the lines below separate steps" if block else follow
     checker.report.error("GOT0309", message, again.span, help=help)
     return False
 
@@ -354,7 +354,7 @@ def _check_settings(
         if _number(temperature) == 0:
             message = "at temperature 0 the later repetitions are all equal"
     elif not (asked := list(_temperatures(repeated, checker.symbols, set()))):
-        message, help = "nothing here asks a model, so the repetitions are all equal", "remove the `Repeat`"
+        message, help = "no step here calls a model, so the repetitions are all equal", "remove the `Repeat`"
     elif all(each == 0 for each in asked):
         message = "at temperature 0 the repetitions are all equal"
     if message:

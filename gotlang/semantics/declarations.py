@@ -240,7 +240,7 @@ class _Resolver:
             if name in cases:
                 self.report.error("GOT0205", f"duplicate case `{name}`", node.name.span)
             elif node.fields is not None and not declares:
-                message = "alternatives are declared with a name of their own"
+                message = "a union needs a declared name"
                 help = f"write `type Step = {name} {{...}} | ...` at the start of a line, and `Step` here"
                 self.report.error("GOT0218", message, node.span, help=help)
                 return ANY
@@ -396,7 +396,7 @@ def add_function(node: n.PythonFunction, symbols: Symbols, report: Report) -> No
         result = symbols.results[node.name.text] = resolve_type(node.result, symbols, report)
         if holds_media(result):
             help = "images and files come from inputs; let the function return something else"
-            report.error("GOT0703", "a function returns no images and no files", node.span, help=help)
+            report.error("GOT0703", "a function cannot return images or files", node.span, help=help)
 
 
 def _parameters(

@@ -164,7 +164,7 @@ class ExpressionChecker:
         """The type of what is taken apart or computed with: neither none nor `any`, which are reported."""
         if isinstance(found, OptionalType | DynamicType) or found == NONE:
             code, help = code_and_help(node, wanted, found, self.symbols.provided)
-            what = "`any` is given a type before it is used" if found == DYNAMIC else "this may be none"
+            what = "`any` needs a type before it is used" if found == DYNAMIC else "this may be none"
             self._error(code, what, node.span, f"this is {widen(found)}", help=help)
             return ANY if found in (DYNAMIC, NONE) else present(found)
         return found
@@ -199,7 +199,7 @@ class ExpressionChecker:
             types = (NEVER, NEVER)
         elif not isinstance(element, AnyType):
             first, second = names[0].text, names[1].text
-            message, at = "two names take pairs apart", f"the elements are {widen(element)}"
+            message, at = "two names unpack pairs", f"the elements are {widen(element)}"
             source = format_expression(iterable) if iterable is not None else "thoughts"
             help = f"for positions, write `{second}, {first} in enumerate({source})`"
             if isinstance(element, ListType):
@@ -392,7 +392,7 @@ class ExpressionChecker:
                     taken |= {name for name, _ in spread.fields}
                     given -= taken
                 elif spread not in (ANY, NEVER):
-                    message = "only the fields of a record can be taken over"
+                    message = "only a record can be spread with `...`"
                     self._error("GOT0201", message, value.span, f"this is {widen(spread)}")
                     mapping = True
                 else:
@@ -460,7 +460,7 @@ class ExpressionChecker:
             self._error("GOT0201", f"a pair has no position {at}", node.index.span, "0 or 1")
         found = join(*pair.types)
         if found is None and at is None:
-            help = "write `[0]` or `[1]`, or take it apart: `for a, b in ...`"
+            help = "write `[0]` or `[1]`, or unpack it: `for a, b in ...`"
             self._error("GOT0207", f"this is {' or '.join(map(widen, pair.types))}", node.span, help=help)
         return found or ANY
 
@@ -508,12 +508,12 @@ class ExpressionChecker:
             elif isinstance(found, RecordType):
                 given |= {name: (value, type_) for name, type_ in found.fields if name != "type"}
             elif not isinstance(found, AnyType):
-                self.mismatch(value, RecordType(()), found, "only the fields of a record can be taken over")
+                self.mismatch(value, RecordType(()), found, "only a record can be spread with `...`")
         if declared is None:
             if name in OPERATIONS:
                 self.report.diagnostics.append(without_parentheses(name, span))
             elif name in self.symbols.types:
-                message = f"`{name}` is a type, and no case of one"
+                message = f"`{name}` is a type, not a case"
                 self._error("GOT0219", message, span, help="write its value, for a record `{field: value}`")
             else:
                 known = self.symbols.cases
@@ -675,7 +675,7 @@ class ExpressionChecker:
             if argument.name is not None:
                 message = f"`{builtin.name}` takes no named arguments"
                 reverse = argument.name.text == "reverse"
-                help = "write `reversed(sorted(...))`" if reverse else "give arguments by their position"
+                help = "write `reversed(sorted(...))`" if reverse else "use positional arguments"
                 self._error("GOT0202", message, argument.span, notes=notes, help=help)
                 return ANY
             types.append(self.infer(argument.value, scope))

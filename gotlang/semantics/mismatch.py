@@ -64,7 +64,7 @@ def code_and_help(
         and isinstance(found.element, OptionalType)
         and isinstance(wanted, ListType)
     ):
-        return "GOT0213", f"leave out what is none: {_without_none(node, name if name == text else None)}"
+        return "GOT0213", f"filter out `none`: {_without_none(node, name if name == text else None)}"
     if found == BOOL and accepts(FLOAT, wanted):
         return "GOT0201", f"write `1 if {text if len(text) <= 40 else '...'} else 0`"
     if is_text(found) and accepts(FLOAT, wanted):

@@ -154,7 +154,7 @@ class _NameChecker:
         last = suite.statements[-1]
         if isinstance(last, n.Bind) and id(last) not in self.wrong:
             self.wrong.add(id(last))
-            message, name = "a binding leaves the thoughts as they were, so no block ends with one", last.name
+            message, name = "a binding does not change the pool, so a block cannot end with one", last.name
             help = f"leave out `{name.text} =`, or go on with `Pool() {name.text}`"
             self.report.error("GOT0113", message, name.span, help=help)
 

@@ -87,7 +87,7 @@ def _circles(guarded: Sequence[n.Param], report: Report) -> None:
                 circle = path[path.index(following) :]
                 if told.isdisjoint(circle):
                     around = " → ".join(f"`{other}`" for other in [*circle, following])
-                    message = f"a param matters only while itself does: {around}"
+                    message = f"the condition of a param depends on the param itself: {around}"
                     guard = by_name[following].guard
                     assert guard is not None
                     report.error("GOT0335", message, guard.span, help="remove one of these conditions")
@@ -111,7 +111,7 @@ def _type(param: n.Param, symbols: Symbols, report: Report) -> Type:
     if param.type is None:
         if found == ListType(NEVER):
             help = f"write its type: `param {param.name.text}: list[str] = []`"
-            report.error("GOT0214", "an empty list of what?", param.default.span, help=help)
+            report.error("GOT0214", "the type of this empty list is unknown", param.default.span, help=help)
         return found
     wanted = resolve_type(param.type, symbols, report)
     given = of_value(constant_value(param.default))

@@ -62,9 +62,9 @@ from gotlang.types import (
 )
 
 INSTEAD = {
-    "continue": "to go on without an element of a `foreach`, write `skip`",
+    "continue": "to drop an element of a `foreach`, write `skip`",
     "break": "to end a loop early, write `repeat n until condition:`",
-    "pass": "delete the line; the thoughts go through where no branch of an `if` is taken",
+    "pass": "delete the line; the pool is unchanged if no branch of an `if` is taken",
 }
 """What to write for Python's words."""
 

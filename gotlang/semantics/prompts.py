@@ -61,7 +61,7 @@ def check_prompt(
         report.error("GOT0401", f"{prompt} has no text", node.name.span, help=help)
     for text in node.texts:
         if text.span.source == node.span.source and not str(text.value).strip():
-            message, help = f"{prompt} has an empty text", "write what a model is to read, or delete the line"
+            message, help = f"{prompt} has an empty text", "write the text for the model, or delete the line"
             report.error("GOT0401", message, text.span, help=help)
     _settings(node, signature, expressions)
     _tools(node, symbols, report)
@@ -93,8 +93,8 @@ def _media(node: n.Prompt, signature: Signature, report: Report) -> None:
     from gotlang.templates import Template
 
     if holds_media(signature.result):
-        help = "return what it says of one, such as a text"
-        report.error("GOT0703", "a model returns no images and no files", node.result.span, help=help)
+        help = "return a description of it, such as a text"
+        report.error("GOT0703", "a model cannot return images or files", node.result.span, help=help)
     shows = {name for name, type_ in signature.parameters if holds_media(type_)}
     others = [turn.text for turn in node.turns if turn.role != "user"]
     for text in (node.system, *others) if shows else ():
@@ -349,6 +349,6 @@ def _holes(node: n.ParseForm, holes: tuple[str, ...], signature: Signature, repo
                 report.unknown("GOT0406", "field", hole, node.span, fields, note)
         for name in fields:
             if name not in holes and not isinstance(fields[name], OptionalType):
-                report.error("GOT0406", f"no hole for the field `{name}`", node.span)
+                report.error("GOT0406", f"no placeholder for the field `{name}`", node.span)
     elif len(holes) != 1 and not isinstance(element, DynamicType):
         report.error("GOT0406", f"{len(holes)} holes for one value of type {element}", node.span)

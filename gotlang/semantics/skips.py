@@ -45,7 +45,7 @@ class SkipChecker:
             else:
                 value = statement
                 if at + 1 < len(statements) and self._never(statement):
-                    message = "every way to this place skips, so it is never reached"
+                    message = "every path to this line skips, so it is never reached"
                     self.report.error("GOT0341", message, statements[at + 1].span, help="delete it")
             if isinstance(value, n.Foreach):
                 self._positions(statement, value, statements[at + 1 :])
@@ -58,12 +58,15 @@ class SkipChecker:
                         "put it into a branch inside a `foreach`, or let the scheme `return` something else"
                     )
                     self.report.error(
-                        "GOT0341", "nothing goes on without what `skip` leaves out here", node.span, help=help
+                        "GOT0341",
+                        "nothing can continue without the value that `skip` drops here",
+                        node.span,
+                        help=help,
                     )
             case n.Bind(value=value):
                 self._statement(value, "member")
             case n.Foreach(body=body):
-                self._left_out(body, "element", "this leaves out every element")
+                self._left_out(body, "element", "this skips every element")
             case n.Suite():
                 self.suite(node, left_out)
             case n.Labelled(body=body) if n.is_lost(node):
@@ -72,7 +75,7 @@ class SkipChecker:
                 self.suite(body, None)
             case n.Search():
                 for part in node.parts:
-                    self._left_out(part, "state", "this leaves out every state")
+                    self._left_out(part, "state", "this skips every state")
             case n.First():
                 for line in node.lines:
                     self._left_out(line, "line", "this line is never taken")
@@ -110,7 +113,7 @@ class SkipChecker:
     def _member(self, node: n.Bind, following: Sequence[n.Statement]) -> None:
         """A name for what may have been skipped: only a `Pool` of several goes on without it."""
         name = node.name.text
-        help = f"gather it with others, which goes on without it: `Pool() {name}, other`"
+        help = f"combine it with others, which continues without it: `Pool() {name}, other`"
         if not following:
             self.report.error(
                 "GOT0341", f"nothing goes on without `{name}`", node.name.span, "may be skipped", help=help

@@ -59,7 +59,7 @@ def text_problem(text: str, prompt: n.Prompt, symbols: Symbols) -> tuple[str, st
     except TemplateError as error:
         return error.message, error.help
     if not text.strip():
-        return "this text is empty", "write what the prompt is to say instead"
+        return "this text is empty", "write the new text"
     for name in shown:
         if name not in template.names:
             return f"this text does not show `{name}`, which the prompt's own does", f"add `{{{{ {name} }}}}`"
@@ -177,7 +177,7 @@ class VaryCheck(Struct, frozen=True):
             values = values_of(vary.domain)
             if vary.text == MODELS and len(values) < 2:
                 message, help = (
-                    "one model is no choice",
+                    "one model is not a choice",
                     f'name several: `vary {MODELS} in ["small", "large"]`',
                 )
                 self.report.error("GOT0605", message, vary.domain.span, help=help)

@@ -22,7 +22,7 @@ from gotlang.syntax.typos import misspelt, why_no_label
 from gotlang.syntax.walk import nodes_in
 
 _PARTS = ("expand", "simulate", "value", "backup")
-_TRY_HELP = "add `else:` with what is done instead; in a `foreach`, `skip` goes on without the element"
+_TRY_HELP = "add `else:` with a fallback; in a `foreach`, `skip` drops the element"
 
 
 def _block(kind):
@@ -116,7 +116,7 @@ class TreeBuilder(ExpressionBuilder):
             or (lost and (texts["user"] or (texts["system"] and not texts[""])))
         ):
             for turn in texts[""]:
-                help = "in a prompt with turns each text says whose it is: write `user` before this one"
+                help = "in a prompt with turns each text needs a role: write `user` before this one"
                 self._problem("GOT0701", "missing `user`", turn.span, help)
             return None, None, tuple(found)
         for again in (*texts["system"][1:], *[*texts[""], *texts["user"]][1:]):
@@ -406,7 +406,7 @@ class TreeBuilder(ExpressionBuilder):
     def case_type(self, span, name, fields):
         if not name.text[0].isupper():
             help = f"write `{name.text.title().replace('_', '')} {{...}}`"
-            self._problem("GOT0217", "the name of an alternative starts with a capital", name.span, help)
+            self._problem("GOT0217", "the name of a case starts with a capital letter", name.span, help)
         return n.CaseTypeNode(span, name, fields)
 
     def alternatives(self, span, *parts):
@@ -415,7 +415,7 @@ class TreeBuilder(ExpressionBuilder):
         for part in parts:
             plain = isinstance(part, n.NamedType) and part.name.text[0].isupper() and not part.arguments
             if not plain and not isinstance(part, n.CaseTypeNode):
-                message = "alternatives are all texts, or all cases with a name"
+                message = "a union has only texts, or only named cases"
                 help = "give each a name: `Number {value: int} | Text {value: str}`"
                 others = [p for p in parts if not (isinstance(p, n.NamedType) and p.name.text == "none")]
                 if len(others) == 1 and len(parts) == 2:

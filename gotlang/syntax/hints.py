@@ -32,7 +32,7 @@ _PYTHON = {
     "from": 'write `import "other.got"` or `import python "tools.py": name`',
     "lambda": "lambdas are not supported; write a comprehension",
     **dict.fromkeys(("async", "await"), "independent steps already run concurrently"),
-    **dict.fromkeys(("except", "catch", "finally"), "write `else:`: what is done where the `try` fails"),
+    **dict.fromkeys(("except", "catch", "finally"), "write `else:` with the fallback of the `try`"),
     "assert": "mark thoughts with `Validate()` and keep those with `KeepValid()`",
     "pass": "a pipeline needs at least one step",
     "print": "a scheme returns the thoughts of its last step, or the value after `return`",
@@ -266,7 +266,7 @@ def _of_equal_sign(wanted: set[str], before: str, rest: str, settings_without_si
     if settings := _SETTING_WITHOUT.fullmatch(before):
         return f"write settings in parentheses: `{settings[1]}({settings[2]}={value[1] if value else '...'})`"
     if before.endswith(("+", "-", "*", "/")):
-        return "a name keeps its value: let the pool hold what changes, `Map() it + 1`"
+        return "a name cannot be reassigned: keep the changing value in the pool, `Map() it + 1`"
     if wanted == {"COMMA", "RPAR"} or (wanted == {"COLON"} and before.count("(") > before.count(")")):
         return "an input has no default: with the type `int?` it may be left out, and a `param` has one"
     if settings_without_sign and "INT" in wanted:

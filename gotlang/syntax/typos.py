@@ -33,9 +33,7 @@ OTHER_LANGUAGES = {
     "while": "write `repeat n until condition:`",
     **dict.fromkeys(("until", "do", "loop", "retry", "times"), "write `repeat n until condition:`"),
     **dict.fromkeys(("for", "each", "parallel"), "write `foreach x in xs:`"),
-    **dict.fromkeys(
-        ("except", "catch", "finally", "rescue"), "write `else:`: what is done where the `try` fails"
-    ),
+    **dict.fromkeys(("except", "catch", "finally", "rescue"), "write `else:` with the fallback of the `try`"),
     **dict.fromkeys(("then", "begin", "end"), "a block needs no such word"),
 }
 """Words that open a block in other languages, and what is written here."""

@@ -86,11 +86,11 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
     if done.written is not done.front[0]:
         yield f"use {done.written.title}: `gotc run {program} --tuned {file}`"
     if done.unfinished:
-        yield f"let the study go on: `{command}`"
+        yield f"continue the study: `{command}`"
         return
     if held is None:
         more = f"more money than {amount('cost', done.plan.budget)}"
-        yield f"let the study go on to the test rows with {more}: `{command} --max-usd USD`"
+        yield f"continue the study to the test rows with {more}: `{command} --max-usd USD`"
     elif held.verdict == "better" and done.picked is None:
         yield f"write it into the program: `{command} --apply`"
     elif held.verdict == "not significant":
@@ -102,7 +102,7 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
     elif held.verdict == "no feasible trial":
         yield f"allow more than {', '.join(f'`{text}`' for text in done.unmet) or 'the constraints'}"
     elif held.verdict == "no improvement found":
-        yield "vary other params, prompts or models: in this space nothing better was found"
+        yield "vary other params, prompts or models: nothing better was found in this space"
     several = len(done.plan.objectives) > 1 < len(done.front) and done.picked is None
     if held is not None and held.verdict != "better" and several:
         knee = f"`{command} --pick knee`"

@@ -122,7 +122,7 @@ class Journal(BaseJournalBackend):
         if self._end < size:
             writing.truncate(self._file, self._end)
             _LOG.warning(
-                "the last line of %s was not written whole: it is dropped, and done again",
+                "the last line of %s was not written whole: it is dropped and repeated",
                 escaped(str(self.path)),
             )
         return None

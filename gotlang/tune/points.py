@@ -214,7 +214,7 @@ class PointRunner:
             if not left or loop.time() > end:
                 raise ModelError(
                     f"the model does not answer any more: {found.reason}",
-                    help="the same command goes on with the study, with the trial that was under way",
+                    help="the same command continues the study, including the interrupted trial",
                 )
             await asyncio.sleep(PAUSE_S if found.away else 0)
         return runs

@@ -190,7 +190,7 @@ class _Study:
         if self.model.price is None and plan.budget is not None:
             raise UsageError(
                 f"the price of `{self.model.name}` is unknown, so the study's budget cannot be enforced",
-                help="give its price in a file with `--prices`",
+                help="specify its price in a file with `--prices`",
             )
         self.plan = plan
         self.split = split(plan)

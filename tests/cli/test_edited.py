@@ -75,7 +75,7 @@ def test_an_edit_that_does_not_fit_and_files_that_are_none_are_told(tmp_path: Pa
         stale[0]["key"] = "0" * 64
         (tmp_path / "edits.json").write_text(json.dumps(stale))
         told = gotc(*again, "--edited", "edits.json", cwd=tmp_path, OPENAI_API_KEY="sk-x")
-        assert "an edited prompt was not asked: text/" in told.stderr
+        assert "an edited prompt was not used: text/" in told.stderr
 
 
 def test_a_run_gets_the_name_that_it_is_given_once(tmp_path: Path) -> None:

@@ -95,10 +95,10 @@ def test_simulators_that_changed_are_asked_again(gotc: Gotc, folder: Path) -> No
 def test_it_says_that_nothing_real_was_asked(gotc: Gotc) -> None:
     done = gotc(*RUN, *WHY)
     assert "no model is configured: responses are simulated" in done.err.splitlines()[0]
-    assert "no real model was asked" in done.err
+    assert "no real model was called" in done.err
     named = gotc(*RUN, *WHY, "--model", "simulated")
     assert "no model is configured" not in named.err
-    assert "no real model was asked" in named.err
+    assert "no real model was called" in named.err
 
 
 def test_failures_are_grouped_by_reason_with_their_place(gotc: Gotc, folder: Path) -> None:

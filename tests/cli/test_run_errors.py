@@ -42,7 +42,7 @@ def test_a_reason_is_told_once_with_its_line(tell) -> None:  # type: ignore[no-u
         "6 |         Generate(k=3) ask(part)\n"
         "  |         ^^^^^^^^^^^^^^^^^^^^^^^\n"
         "  |\n"
-        "  = help: to go on without it: `try:`, and below `else:` a `skip`\n"
+        "  = help: to continue without it, use `try:` with `skip` below `else:`\n"
     )
 
 
@@ -61,7 +61,7 @@ def test_other_reasons_stand_beside_it(tell) -> None:  # type: ignore[no-untyped
     assert told.count("no number found") == 1
     assert told.count("division by zero") == 1
     assert "failed        1 time in addition, all handled" in told
-    assert "= help: to go on without it: `try:`, and below `else:` a `skip`" in told
+    assert "= help: to continue without it, use `try:` with `skip` below `else:`" in told
 
 
 def test_calls_inside_each_other_show_no_inner_names(tell) -> None:  # type: ignore[no-untyped-def]

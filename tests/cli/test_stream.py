@@ -51,7 +51,7 @@ def test_stop_when_ends_a_stream_and_pays_for_what_came(tmp_path: Path) -> None:
     # What it cost is not known: the endpoint did not say, so the most that it may cost counts.
     assert first["spent"]["uncertain_calls"] == 1
     assert charged * 10e-6 <= first["spent"]["uncertain_usd"] <= 2048 * 10e-6 + 0.001
-    assert "a stream was ended early: what it charged is uncertain" in first["notes"]
+    assert "a stream was ended early: its cost is uncertain" in first["notes"]
 
 
 def test_streams_are_printed_while_they_come_and_are_what_is_stored(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ class Budget:
         if self.max_usd is not None and model.price is None:
             raise UsageError(
                 f"the price of `{model.name}` is unknown, so a limit in dollars cannot be enforced",
-                help="give its price in a file with `--prices`, or limit the calls with `--max-calls`",
+                help="specify its price in a file with `--prices`, or limit the calls with `--max-calls`",
             )
 
     async def reserve(self, request: Request, calls: int, price: Price | None) -> Reservation:
@@ -192,7 +192,9 @@ class Budget:
             said = f"charged {calls_text(spent.calls)} where {calls_text(reservation.calls)} were requested"
         else:
             return
-        self._over.setdefault(where, f"`{request.model}` {said}, so nothing more is sent to it under a limit")
+        self._over.setdefault(
+            where, f"`{request.model}` {said}, so no more requests are sent to it under a limit"
+        )
 
     def check_open(self, request: Request, calls: int = 1) -> None:
         """Raises BudgetExceeded if the model of a request has charged more than was reserved."""

@@ -53,7 +53,7 @@ _MOST_REFUSED = 2
 """After so many refusals a cache is assumed to accept nothing for now."""
 
 Found = StoredSample | MissingSample
-ABANDONED = MissingSample("it was not needed any more", True, 0.0, False)
+ABANDONED = MissingSample("it was no longer needed", True, 0.0, False)
 """What those get that wait for a sample which the operation that asked for it does not need any more."""
 
 
