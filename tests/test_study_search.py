@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
 from gotlang.tune.allocation import FIRST, PASSES, Allocation, Cells, Known
+from gotlang.tune.noise import estimated
 from gotlang.tune.prices import LEAST, Prices, packed
 from gotlang.tune.space import Dimension, Point, Space, key_of
 from gotlang.tune.surrogate import Surrogate, gaps_of
@@ -145,6 +146,49 @@ def test_what_others_asked_for_is_free() -> None:
     assert prices.price(2, 4, 8) == pytest.approx(4 * LEAST * 5.0), "the first three of five"
     assert prices.price(1, 4, 8) == pytest.approx(4 * 5.0), "the first five of ten are there"
     assert prices.price(1, 4, 12) == pytest.approx(4 * 5.0 + 4 * 10.0), "and further on they are not"
+
+
+# ---------------------------------------------------------------- noise that points share
+
+
+def sampled(seed: int, counts: Sequence[int], noise: float) -> list[list[float | None]]:
+    """By point its leads over the last one: the point at place k asks for the first k + 1 samples."""
+    rng = random.Random(seed)
+    rows = [[rng.gauss(0, noise) for _ in counts] for _ in range(max(counts))]
+    found = [[sum(row[: k + 1]) / (k + 1) ** 0.5 for row in rows] for k, _ in enumerate(counts)]
+    leads = [[a - b for a, b in zip(each, found[-1], strict=True)] for each in found]
+    return [list(each[:count]) for each, count in zip(leads, counts, strict=True)]
+
+
+def test_errors_of_points_are_known_by_the_samples_that_they_share() -> None:
+    """Points on few rows are compared with those on many by the rows that they have in common."""
+    counts = [4, 40, 4, 8, 4, 16, 4, 40]
+    asked = [packed(range(k + 1)) for k, _ in enumerate(counts)]
+    scores, alone, together = [], 0.0, 0.0
+    for seed in range(60):
+        cells = sampled(seed, counts, 3.0)
+        values, errors = estimated(cells, asked)
+        for one, other in ((0, 1), (1, 2), (3, 5), (4, 7), (1, 7)):
+            by = values[one] - values[other]
+            scores.append(by**2 / (errors[one, one] + errors[other, other] - 2 * errors[one, other]))
+            together += by**2
+            alone += (fmean(x or 0 for x in cells[one]) - fmean(x or 0 for x in cells[other])) ** 2
+    assert together < 0.9 * alone
+    assert 0.7 < fmean(scores) < 1.4
+
+
+def test_rows_without_a_result_are_left_out() -> None:
+    cells = sampled(1, [12, 12, 12], 0.0)
+    cells[1][:5] = [None] * 5
+    cells[2] = [None, 2.0, *[None] * 10]
+    values, errors = estimated([[0.0] * 12, *cells[1:]], [packed([k]) for k in range(3)])
+    assert list(values) == pytest.approx([0.0, 0.0, 2.0]) and not errors.any()
+    cells = [
+        [0.0] * 12,
+        *([None if i == j else x for i, x in enumerate(c)] for j, c in enumerate(sampled(2, [12, 12], 1.0))),
+    ]
+    values, errors = estimated(cells, [packed([k]) for k in range(3)])
+    assert np.isfinite(values).all() and np.linalg.eigvalsh(errors).min() > 0
 
 
 # ---------------------------------------------------------------- what points are worth

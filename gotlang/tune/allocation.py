@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from gotlang.tune.noise import estimated
 from gotlang.tune.plan import SEEDS
 from gotlang.tune.points import mean
 from gotlang.tune.prices import Prices
@@ -59,12 +60,6 @@ _LEAST = 0.01
 _EXACT = 0.02
 """How large the squared error of a point's excess is at most, beside its spread over points, for its own mean
 to count; of a noisier one the luckiest would seem to keep a bound."""
-
-
-def _differences(leads: Sequence[float | None], first: Sequence[float | None], unit: float) -> list[float]:
-    """By how much a point is worse than the best, cell by cell: what makes a row hard cancels out."""
-    pairs = zip(leads, first, strict=False)
-    return [(a - b) / unit for a, b in pairs if a is not None and b is not None]
 
 
 def _covariance(rows: dict[int, list[float]], places: Sequence[int], errors: dict[int, float]) -> Any:
@@ -132,7 +127,6 @@ class Allocation:
     seed: int
     refuse: Callable[[Point], bool]
     _spent: float = 0.0
-    _best: int = 0
     _closings: int = 0
     _models: dict[object, Surrogate] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
@@ -157,7 +151,6 @@ class Allocation:
         gaps = gaps_of(self.space, candidates)
         prices = self._prices(gaps, known)
         gains, left, best, able, means = self._gains(gaps, known, len(candidates), scale)
-        self._best = best[0]
         firsts = {p: prices.price(p, 0, first) for p in range(len(known), len(candidates))}
         whole = sum(firsts.values()) + first * base.cost * len(known)
         listed = finite and whole <= LISTING * self.most * base.cost
@@ -317,9 +310,11 @@ class Allocation:
         losses, means = np.zeros((DRAWS, size)), np.zeros((DRAWS, size))
         features = self._features(gaps, known, size)
         for at, unit in enumerate(scale):
-            first = known[self._best].leads[at]
-            rows = {p: _differences(k.leads[at], first, unit) for p, k in enumerate(known)}
-            center, drawn = self._draws(("lead", at), gaps, rows, rng, size, features)
+            places = [p for p, each in enumerate(known) if any(x is not None for x in each.leads[at])]
+            found, wrong = estimated([known[p].leads[at] for p in places], [known[p].asked for p in places])
+            center, drawn = self._model(("lead", at)).draws(
+                gaps, places, found / unit, wrong / unit**2, rng, DRAWS, features
+            )
             losses += weights[:, [at]] * drawn
             means += weights[:, [at]] * center
         beyond = np.zeros((DRAWS, size))
@@ -328,7 +323,7 @@ class Allocation:
             usual = max((abs(x) for xs in rows.values() for x in xs), default=0.0)
             if usual > 0:
                 rows = {p: [x / usual for x in xs] for p, xs in rows.items()}
-                _, drawn = self._draws(("excess", at), gaps, rows, rng, size, own=True)
+                drawn = self._excess(("excess", at), gaps, rows, rng)
                 beyond += np.where(drawn > 1e-9, 0.1 + drawn, 0.0)
         able = (beyond <= 0).mean(axis=0)
         if known[0].feasible:  # it stays where another breaks a bound
@@ -360,19 +355,9 @@ class Allocation:
                 columns.append((column - column.mean()) / spread)
         return np.array(columns).T if columns else None
 
-    def _draws(
-        self,
-        name: object,
-        gaps: Sequence[Any],
-        rows: dict[int, list[float]],
-        rng: Any,
-        size: int,
-        features: Any = None,
-        *,
-        own: bool = False,
-    ) -> tuple[Any, Any]:
-        """The model's means of a quantity, and joint draws; `own`: of a point that was measured its own mean
-        counts, with its own error, if that is small."""
+    def _excess(self, name: object, gaps: Sequence[Any], rows: dict[int, list[float]], rng: Any) -> Any:
+        """Joint draws of a quantity by what it is on rows; of a point that was measured its own mean counts,
+        with its own error, if that is small."""
         import numpy as np
 
         places = [place for place, values in rows.items() if values]
@@ -382,20 +367,11 @@ class Allocation:
         spreads = sorted(squares[p] / (counts[p] - 1) for p in places if counts[p] > 1)
         usual = max(spreads[len(spreads) // 2], _LEAST * spreads[-1]) if spreads else 0.0
         errors = {p: (squares[p] + _BELIEF * usual) / (counts[p] - 1 + _BELIEF) / counts[p] for p in places}
-        if own:
-            errors[0] = errors[0] if squares[0] else 0.0
-        else:  # half of the spread of a difference is that of the point it is taken from
-            errors = {p: (usual / counts[p] if p == self._best else e) / 2 for p, e in errors.items()}
-        center, covariance = self._model(name).posterior(
-            gaps, places, [middles[p] for p in places], _covariance(rows, places, errors), features
-        )
-        jitter = 1e-9 * (float(np.trace(covariance)) / size + 1e-12)
-        values, vectors = np.linalg.eigh(covariance + jitter * np.eye(size))
-        half = vectors * np.sqrt(values.clip(0.0))
-        drawn = center + rng.standard_normal((DRAWS, size)) @ half.T
-        if own:
-            noise = rng.standard_normal((DRAWS, len(places)))
-            between = float(np.var([*middles.values()]))
-            at = [p for p in places if errors[p] <= _EXACT * between]
-            drawn[:, at] = [middles[p] for p in at] + noise[:, : len(at)] * np.sqrt([errors[p] for p in at])
-        return center, drawn
+        errors[0] = errors[0] if squares[0] else 0.0
+        wrong = _covariance(rows, places, errors)
+        _, drawn = self._model(name).draws(gaps, places, [middles[p] for p in places], wrong, rng, DRAWS)
+        noise = rng.standard_normal((DRAWS, len(places)))
+        between = float(np.var([*middles.values()]))
+        at = [p for p in places if errors[p] <= _EXACT * between]
+        drawn[:, at] = [middles[p] for p in at] + noise[:, : len(at)] * np.sqrt([errors[p] for p in at])
+        return drawn

@@ -13,7 +13,6 @@ from typing import Any, final
 from gotlang.tune.space import Point, Space
 
 _SCALES = (0.2, 0.4, 0.8, 1.6, 3.2)
-_NOISES = (0.5, 1.0)
 _SIGNALS = (0.3, 1.0, 3.0)
 Mix = tuple[float, float, float]
 _ALONE: tuple[Mix, ...] = ((1.0, 0.0, 0.0), (0.1, 0.9, 0.0), (0.03, 0.97, 0.0))
@@ -36,7 +35,7 @@ class Surrogate:
 
     def __init__(self) -> None:
         self._scales: list[float] = []
-        self._noise, self._signal, self._mix = 1.0, 1.0, _ALONE[0]
+        self._signal, self._mix = 1.0, _ALONE[0]
         self._known = 0
 
     def posterior(
@@ -72,27 +71,47 @@ class Surrogate:
             self._known = len(at)
         whole = spread * self._signal * _kernel(gaps, self._scales, self._mix, along)
         covariance = whole[:, at]
-        inner = covariance[at] + self._noise * wrong + np.diag(np.full(len(at), _NUGGET * spread))
+        inner = covariance[at] + wrong + np.diag(np.full(len(at), _NUGGET * spread))
         half = np.linalg.solve(np.linalg.cholesky(inner), covariance.T)
         mean = center + covariance @ np.linalg.solve(inner, centered)
         return mean, whole - half.T @ half
 
+    def draws(
+        self,
+        gaps: Sequence[Any],
+        places: Sequence[int],
+        values: Sequence[float],
+        errors: Any,
+        rng: Any,
+        count: int,
+        features: Any = None,
+    ) -> tuple[Any, Any]:
+        """The means of all points, as `posterior` has them, and joint draws, a row each."""
+        import numpy as np
+
+        mean, covariance = self.posterior(gaps, places, values, errors, features)
+        size = len(mean)
+        jitter = 1e-9 * (float(np.trace(covariance)) / size + 1e-12)
+        shares, vectors = np.linalg.eigh(covariance + jitter * np.eye(size))
+        half = vectors * np.sqrt(shares.clip(0.0))
+        return mean, mean + rng.standard_normal((count, size)) @ half.T
+
     def _fit(self, gaps: Sequence[Any], values: Any, errors: Any, spread: float, along: Any) -> None:
-        """Find the likeliest scales, noise, signal and slope among a few candidates each."""
+        """Find the likeliest scales, signal and mix among a few candidates each."""
         import numpy as np
 
         nugget = np.diag(np.full(len(values), _NUGGET * spread))
 
-        def likelihood(scales: Sequence[float], noise: float, signal: float, mix: Mix) -> float:
-            inner = signal * spread * _kernel(gaps, scales, mix, along) + noise * errors + nugget
+        def likelihood(scales: Sequence[float], signal: float, mix: Mix) -> float:
+            inner = signal * spread * _kernel(gaps, scales, mix, along) + errors + nugget
             lower = np.linalg.cholesky(inner)
             half = np.linalg.solve(lower, values)
             usual = 0.5 * float((np.log(np.array(scales) / _USUAL) ** 2).sum())
             return -0.5 * float(half @ half) - float(np.log(np.diag(lower)).sum()) - usual
 
         scales = self._scales if len(self._scales) == len(gaps) else [0.8] * len(gaps)
-        chosen = (self._noise, self._signal, self._mix)
-        others = [*product(_NOISES, _SIGNALS, _ALONE if along is None else _BESIDE)]
+        chosen = (self._signal, self._mix)
+        others = [*product(_SIGNALS, _ALONE if along is None else _BESIDE)]
         best = likelihood(scales, *chosen)
         for _ in range(_PASSES):
             for place in range(len(gaps)):
@@ -103,7 +122,7 @@ class Surrogate:
             for other in others:
                 if (found := likelihood(scales, *other)) > best:
                     best, chosen = found, other
-        self._scales, (self._noise, self._signal, self._mix) = scales, chosen
+        self._scales, (self._signal, self._mix) = scales, chosen
 
 
 def _kernel(gaps: Sequence[Any], scales: Sequence[float], mix: Mix, along: Any) -> Any:
