@@ -40,7 +40,8 @@ class Row:
     """One scheme on one task.
 
     `sizes` are the names in the formulas `calls` and `path` that are not params; `decided` are those that the
-    run decides, as the number of calls of these prompts. `at_least` marks a path that may get longer.
+    run decides, as the number of calls of these prompts. `at_least` marks a path that may get longer,
+    `fallback` a scheme that may ask for less, where a `try` fails.
     """
 
     program: str
@@ -56,12 +57,13 @@ class Row:
     sizes: Mapping[str, int] = field(default_factory=dict)
     decided: Mapping[str, str] = field(default_factory=dict)
     at_least: bool = False
+    fallback: bool = False
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def dynamic(self) -> bool:
         """Whether the graph depends on answers."""
-        return bool(self.decided)
+        return bool(self.decided) or self.fallback
 
     @property
     def name(self) -> str:
@@ -369,7 +371,7 @@ def others() -> Iterator[Row]:
         structure = "chain" if calls == "1" else "tree"
         yield Row(program, scheme, "stories", structure, calls, "1", "stories.csv", STORY)
     steps = ("warm + traces", "2")
-    yield Row("deepconf_online", "online", "stories", "graph", *steps, "stories.csv", STORY)
+    yield Row("deepconf_online", "online", "stories", "graph", *steps, "stories.csv", STORY, fallback=True)
     for scheme, calls, decided in (("plain", "2", {}), ("s1", "1 + thinking", {"thinking": "think"})):
         columns = {"question": "Question", "truth": "Answer"}
         yield Row("s1", scheme, "products", "chain", calls, calls, "products.csv", columns, decided=decided)

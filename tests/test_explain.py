@@ -207,7 +207,7 @@ def test_what_a_model_decides_is_named() -> None:
     estimate = program_of("skeleton_of_thought").explain(question="why?", simulate=False)
     assert estimate.costs.calls.high is None
     assert estimate.costs.calls.expected is None
-    assert estimate.unknown == ("len(found)",)
+    assert estimate.unknown == ("len(points)",)
     with_a_run = program_of("skeleton_of_thought").explain(question="why?")
     assert with_a_run.costs.calls.expected == 5
 
