@@ -281,6 +281,9 @@ class Session:
 
         options = self.options
         simulated = options.simulated
+        declared = cache(partial(simulated_models, self.ir))
+        if simulated and (options.chosen_model != "simulated" or specs_named(self.ir)):
+            declared()  # where models are named, what is wrong with those declared is told before the run
         return ModelOptions(
             load_simulators(self.ir, allowed=options.python) if simulated else {},
             seed=options.seed,
@@ -294,7 +297,7 @@ class Session:
             timeout_s=options.timeout,
             batches=options.batches(),
             known=options.folder / "endpoints.json" if isinstance(options.chosen_cache, str | Path) else None,
-            declared=cache(partial(simulated_models, self.ir)) if simulated else dict,
+            declared=declared if simulated else dict,
         )
 
     @property

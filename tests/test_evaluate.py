@@ -18,9 +18,8 @@ from gotlang.evaluate.evaluation import Evaluation, RowRun, run_each
 from gotlang.evaluate.evaluation import evaluate as evaluate_rows
 from gotlang.evaluate.rows import Dataset, Matching, Row, looks_at_truth, read_dataset
 from gotlang.evaluate.threshold import threshold
-from gotlang.metric import ScoreKind, metric_of
+from gotlang.metric import LARGEST, ScoreKind, metric_of
 from gotlang.models.simulated import SimulatedModel
-from gotlang.statistics import LARGEST
 
 TEXT = """
 prompt guess(n: int) -> int:

@@ -108,7 +108,7 @@ def test_a_reply_above_its_reservation_stops_the_wave_and_is_said(tmp_path: Path
     assert len(server.requests) == 2
     assert found["spent"]["calls"] == 2
     assert found["spent"]["usd"] > 5
-    assert "charged $5.0" in found["partial"] and "nothing more is sent to it" in found["partial"]
+    assert "charged $5.0" in found["partial"] and "no more requests are sent to it" in found["partial"]
     assert "this endpoint charges more than its limit" in " ".join(found["notes"])
 
 
@@ -135,7 +135,7 @@ def test_what_waits_to_be_sent_is_held_back(tmp_path: Path) -> None:
         options = Options(model=model, params={"tries": 9}, concurrency=9, level=1, max_usd=40.0)
         found = load(tmp_path / "vote.got").run(question="why", options=options).to_dict()
     assert len(server.requests) <= 3
-    assert "nothing more is sent" in found["partial"]
+    assert "no more requests are sent" in found["partial"]
 
 
 def test_more_choices_than_asked_are_counted(tmp_path: Path) -> None:

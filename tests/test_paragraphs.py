@@ -128,7 +128,7 @@ scheme short(question: str) -> str:
         found = program.evaluate(data, scheme="main", **aliases)
         assert found.runs[0].row.truth == ["Falminster", "Falminster town"]
         assert found.mean("best") == pytest.approx(0.8)  # of three words and two, two are the same
-    with pytest.raises(UsageError, match="only a list takes several columns"):
+    with pytest.raises(UsageError, match="only a list accepts several columns"):
         program.evaluate(path, scheme="short", **aliases)
     with pytest.raises(UsageError, match="has no column `answer_alias`"):
         program.dataset(path, scheme="main", columns={"truth": "answer,answer_alias"})

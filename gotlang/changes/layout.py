@@ -9,7 +9,6 @@ until then, and if that fails, the graph stays as it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, final
 
@@ -288,4 +287,4 @@ def _rebind(target: Operation, old: Operation, handle: Handle) -> None:
     found = {n: handle for n, bound in names.items() if isinstance(bound, Handle) and bound.operation is old}
     if found:
         at = target.frame
-        target.frame = replace(at, parent=at, names=found)
+        target.frame = structs.replace(at, parent=at, names=found)

@@ -272,9 +272,10 @@ def _one(checker: BlockChecker, part: n.Suite, word: str, left: PoolType) -> Non
 def check_first(checker: BlockChecker, node: n.First, pool: PoolType, scope: Scope) -> PoolType:
     """Check a `first` or a `race`; what it leaves, which any of its lines may have left."""
     word = "race" if node.way == "race" else "first"
-    if len(node.lines) < 2:
+    span = node.lines[0].span
+    if len(node.lines) < 2 and span.start < span.end:  # of a broken line nothing is left, and that is told
         message, help = f"`{word}` needs several lines, and this is one", "add another below it"
-        checker.report.error("GOT0752", message, node.lines[0].span, help=help)
+        checker.report.error("GOT0752", message, span, help=help)
     results = [(checker.suite(line, pool, scope.inside()), line) for line in node.lines]
     found = checker.branches(word, results)
     looked = results if node.way == "race" else results[:-1]

@@ -114,7 +114,7 @@ def test_what_is_spent_is_the_sum_of_both(folder: Path) -> None:
             ("--models", "openai:a,simulated"),
             "simulated responses are not compared with those of real models",
         ),
-        (("--models", "openai:a,openai:b", "--model", "openai:c"), "`--model` and `--models` both choose"),
+        (("--models", "openai:a,openai:b", "--model", "openai:c"), "`--models` cannot be combined"),
         (("--models", "openai:a,openai:b", "--equal-cost"), "`equal_cost` compares one model"),
         (("--models", "openai:a,openai:b", "--record", "r.jsonl"), "a recording is of one model"),
         (("--models", "openai:a,openai:b", "--baseline", "one"), "the baseline `one` is not compared"),

@@ -473,7 +473,7 @@ def test_a_scheme_that_only_calls_python_is_not_simulated(folder: Path) -> None:
     )
     done = gotc("run", "call.got", "--input", "x=four", cwd=folder)
     assert (done.returncode, done.stdout) == (0, "0.25\n"), done.stderr
-    assert "no model was asked" in done.stderr and "simulated" not in done.stderr
+    assert "no model was called" in done.stderr and "simulated" not in done.stderr
 
 
 @pytest.mark.parametrize("command", ["run", "eval", "tune"])

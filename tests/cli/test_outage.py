@@ -50,7 +50,7 @@ def test_an_outage_is_said_while_it_lasts(tmp_path: Path) -> None:
         printed, told = process.communicate(timeout=180)
         assert process.returncode == 0, told
         lines = [line for line in told.splitlines() if "no response since" in line]
-        assert lines and "503" in lines[0] and "Ctrl-C ends it" in lines[0]
+        assert lines and "503" in lines[0] and "Ctrl-C ends the command" in lines[0]
         assert "the model responds again" in told.splitlines()
         document = json.loads(printed)
         charged = server.charged

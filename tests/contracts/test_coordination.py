@@ -343,7 +343,7 @@ def test_a_file_that_was_changed_is_refused(tmp_path: Path) -> None:
     cache = open_cache(tmp_path / "cache.sqlite")
     shared = cache.coordination()
     assert shared is not None
-    with pytest.raises(CacheError, match="not what processes on a cache coordinate with"):
+    with pytest.raises(CacheError, match="not the coordination file of a cache"):
         shared.budgets()
     cache.close()
 

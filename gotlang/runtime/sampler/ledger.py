@@ -203,9 +203,15 @@ class Ledger(Struct):
             apart = self._count_apart(graph.operations)
             process, persistent = (_critical_path_s(graph, result, waits) for waits in apart)
             self.times = (total, process, persistent)
-            return
-        # No sample was there before it was asked for, so all three accounts are the same. Most rounds are of
-        # one sample, and most of these have one of a few usages.
+        else:
+            self._count_together()
+            self.times = (total, total, total)
+        for account in self.accounts:  # rounded, so that they do not depend on the order of summation
+            account.usd = None if account.usd is None else round(account.usd, 12)
+
+    def _count_together(self) -> None:
+        """The accounts where no sample was there before it was asked for: all three are the same."""
+        # Most rounds are of one sample, and most of these have one of a few usages.
         whole, alike = self.accounts[0], Counter[tuple[Price | None, Usage]]()
         for asked in self.rounds:
             if (usage := asked.only) is not None:
@@ -216,7 +222,6 @@ class Ledger(Struct):
         for (price, usage), times in alike.items():
             whole.add(times, times, usage.times(times), price, 0.0)
         self.accounts = (whole, replace(whole), replace(whole))
-        self.times = (total, total, total)
 
     def _count_apart(self, operations: Sequence[Operation]) -> tuple[_Waits, _Waits]:
         """Compute each account; how long operations waited with the process cache, and with the persistent
