@@ -21,10 +21,13 @@ from support.gotc import gotc  # noqa: E402
 
 WIDTH, LOW, HIGH = 1280, 860, 1320
 """Pixels of the window."""
-RUN = "run programs/sort128.got --data programs/data/digits128.csv --row 7 --map numbers=Unsorted"
+RUN = (
+    "run --allow-python programs/sort128.got --data programs/data/digits128.csv --row 7 "
+    "--map numbers=Unsorted"
+)
 COMPARE = (
-    "compare programs/sorting.got --schemes io,cot,tot,got --data programs/data/digits64.csv --limit 30 "
-    "--html compare.html"
+    "compare --allow-python programs/sorting.got --schemes io,cot,tot,got "
+    "--data programs/data/digits64.csv --limit 30 --html compare.html"
 )
 MERGE = """
 const node = [...graph.chosen.view.nodes.values()].find((one) => one.label === "Aggregate merge");
