@@ -251,7 +251,7 @@ def together(*options: Decorator) -> Together:
 
 
 def option(*names: str, value: Whole | OneOf | Parsed | None = None, **settings: Any) -> Option:
-    """An option with settings of click's. A default of None is none."""
+    """An option with these settings for click. A default of None means that it has no default."""
     if settings.get("default", ()) is None:
         del settings["default"]
     return Option(names, settings, value)
