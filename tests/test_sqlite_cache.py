@@ -9,9 +9,10 @@ import pickle
 import random
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlitedict import SqliteDict
@@ -551,6 +552,21 @@ def test_four_processes_share_one_new_file(path: Path) -> None:
             expected = {0: f"shared {number}", **{1 + me: f"own {me} {number}" for me in range(4)}}
             stored = cache.get(a_request(number).key())
             assert {draw: one.completion.text for draw, one in stored.items()} == expected
+
+
+def test_a_sample_that_another_process_replaces_before_it_is_read_back_is_kept(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = SqliteCache._stored
+
+    def replaced(cache: SqliteCache, names: Iterable[str]) -> Iterator[tuple[bytes, bytes, Any]]:
+        tamper(path, "UPDATE answers SET value = ?", encode_sample(an_answer("of another process")))
+        return read(cache, names)
+
+    monkeypatch.setattr(SqliteCache, "_stored", replaced)
+    fill(path, draws=1)
+    with closing(SqliteCache(path)) as cache:
+        assert cache.get(KEY)[0].completion.text == "of another process"
 
 
 def test_a_process_that_keeps_the_file_locked(

@@ -159,12 +159,10 @@ class SqliteCache(DatabaseCache):
                 connection.executemany(_PUT_SAMPLE, chain.from_iterable(rows))
         # Another program may have torn the file or added a trigger meanwhile: a commit is no proof then.
         written = dict(chain.from_iterable(rows))
-        kept = {row: value for row, _, value in self._stored(written)}
+        stored = {name.decode(): value for name, _, value in self._stored(written)}
+        kept = {name for name, value in stored.items() if _is_kept(written[name], value)}
         lost = CacheError(f"the cache {self.path} does not keep what is stored in it", help=_DAMAGED)
-        return [
-            None if all(kept.get(row.encode()) == written[row].encode() for row, _ in each) else lost
-            for each in rows
-        ]
+        return [None if kept.issuperset(row for row, _ in each) else lost for each in rows]
 
     def _stored(self, names: Iterable[str]) -> Iterator[tuple[bytes, bytes, Any]]:
         """The rows of samples: name, type and value."""
@@ -291,6 +289,17 @@ class SqliteCoordination(Database):
             raise
         self._connection, self._file = connection, _identity(self.path)
         return connection
+
+
+def _is_kept(written: str, stored: Any) -> bool:
+    """Is a row what was written, or a sample that another process has stored there since?"""
+    if stored == written.encode():
+        return True
+    try:
+        decode_sample(stored)
+    except (InvalidRecord, TypeError):
+        return False
+    return True
 
 
 def _new_file(path: Path, what: str, statements: Iterable[str]) -> None:
