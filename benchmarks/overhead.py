@@ -151,7 +151,7 @@ COLUMNS = {
     "by hand": "{:.1f}",
     "to by hand": "{:.1f}",
     "range ": "{}",
-    **dict.fromkeys(FRAMEWORKS.values(), "{:.0f}"),
+    **dict.fromkeys(FRAMEWORKS.values(), "{:,.0f}"),
     "resident per operation": "{:,.0f}",
     "goal ": "{}",
 }

@@ -162,7 +162,7 @@ def speed(rounds: int) -> Iterator[list[Any]]:
 
 
 def kills(number: int) -> Iterator[list[Any]]:
-    """Evaluations with 60% of the money that they need, each with a kill at a random moment."""
+    """Evaluations on three nodes with 60% of the money that they need, each with a random kill."""
     rows, chance = 30, random.Random(17)
     folder = folder_with(rows)
     with OpenAIServer(answer, latency_s=0.1) as server, postgres_schema() as cache:
@@ -192,7 +192,7 @@ def _killed(
     limit: float,
     values: dict[int, Any],
 ) -> list[Any]:
-    extra = found.add_node(**NODE) if kind == "node" else None
+    third = found.add_node(**NODE)
     more = (
         "--budget",
         "all",
@@ -214,11 +214,13 @@ def _killed(
         process.kill()
         process.communicate()
         process = start(*command(server, cache, *more), cwd=folder)
-    elif extra is not None:
-        found.remove_node(extra, allow_graceful=False)
+    elif kind == "node":
+        found.remove_node(third, allow_graceful=False)
     elif running := sorted(set(workers(found)) - before):
         os.kill(running[moment % len(running)], signal.SIGKILL)
     result = ended(process, 0, 3)
+    if kind != "node":
+        found.remove_node(third)
     charged = sum(
         (Fraction(seen.charged.input_tokens) * 100 + Fraction(seen.charged.output_tokens) * 400) / 10**6
         for seen in server.requests
