@@ -43,6 +43,10 @@ FEATURES = {
         "hedge": r"hedge=",
         "tools": r" seek\(",
         "recursion": r"^ *down\(",
+        "mutual recursion": r"^ *p[io]ng\(",
+        "own operations": r"^ *Again\(",
+        "own budgets": r"^ *capped\(",
+        "repeat": r"^ *repeat ",
         "std": r"^ *(SelfConsistency|BestOf|WeightedVote|FilteredVote|RankedVote|ValidVote|SelfRefine|Cascade"
         r"|TreeSearch|self_consistency|debate|mixture_of_agents|beam|climb)",
     }.items()

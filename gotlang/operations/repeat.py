@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import final
 
 from msgspec.structs import replace
@@ -57,9 +58,9 @@ def _estimate(step: Repeat, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     floor = hops_before([step.count], pool, scope)
     count = e.amount(step.count, scope.whole(pool))
-    most = count.number
+    fewest, most = count.bounds
     flow, bill = pool, FREE
-    ends: list[Result] = [] if count.bounds[0] >= 1 else [(pool, FREE)]
+    ends: list[Result] = [] if fewest >= 1 else [(pool, FREE)]
     last: Result | None = (pool, FREE) if most == 0 else None
     cost: Bill | None = None
     number = 0
@@ -81,14 +82,16 @@ def _estimate(step: Repeat, scope: FlowScope, e: Estimating) -> Result:
         flow, bill, cost = found, bill + another, another
         if number == most:
             last = (flow, bill)
-        elif step.until is not None:
+        elif number >= fewest and fewest < most < math.inf:
+            ends.append((flow, bill))
+        if last is None and step.until is not None:
             holds = e.holds(step.until, inner.whole(flow))
             floor = hops_before([step.until], flow, inner).up_to(flow.hops)
             if holds is not False:
                 ends.append((flow, bill))
             if holds:
                 return one_of(ends)
-        if e.exhausted or number >= MAX_ROUNDS or (most is None and number >= 3):
+        if e.exhausted or number >= MAX_ROUNDS or (most == math.inf and number >= 3):
             return _unbounded(one_of([*ends, (flow, bill)]))
     return one_of([*ends, last])
 

@@ -1,5 +1,6 @@
 """Well-typed programs, as in `typed_programs`, that also hedge, ask lines at once, let prompts use tools, use
-the standard library, and have schemes that call themselves with less."""
+the standard library, have operations and functions of their own, schemes that call themselves or each other
+with less, and a scheme with a budget of its own."""
 
 from __future__ import annotations
 
@@ -40,6 +41,16 @@ score size(value: int) -> higher:
     value
 scheme grow(value: int) -> many int:
     Generate(k=2) better(value)
+operation Again(rounds: int = 2) ask: prompt, good: bool = false:
+    Generate(k=rounds) ask
+    Vote()
+    repeat rounds until good:
+        Generate() ask
+function twice(value: int, more: int) -> int = value * 2 + more
+scheme capped(value: int, rounds: int) -> int within 8 calls, 8 hops:
+    Generate() better(value)
+    repeat min(rounds, 3) until it > value:
+        Generate() better(it)
 """
 
 
@@ -69,6 +80,19 @@ class NewerWriter(Writer):
             ("foreach x in [it, it + 1]:", "    down(x, n - 1)", "Vote()"),
         ):
             self.write("        " + line)
+        less = self.pick(1, 2)
+        self.write("scheme ping(value: int, n: int) -> int decreases n:")
+        self.write("    Generate() better(value)")
+        self.write(f"    if n >= {less}:")
+        self.write(f"        pong(it, n - {less})")
+        self.write("scheme pong(value: int, n: int) -> int decreases n:")
+        self.write(self.pick("    Generate(k=2) better(value)", "    Pool() value, twice(value, 1)"))
+        self.write("    Vote()")
+        self.write("    if n > 0:")
+        for line in self.pick(
+            ("ping(it, n - 1)",), ("foreach x in [it, n]:", "    ping(x, n - 1)", "Vote()")
+        ):
+            self.write("        " + line)
 
     def settings(self, pool: Pool) -> tuple[str, bool, bool]:
         """Settings of a step that asks, now and then hedged."""
@@ -77,7 +101,7 @@ class NewerWriter(Writer):
 
     def kinds(self, pool: Pool, names: Names, depth: int) -> list[Callable[[Pool, Names], Pool]]:
         """The statements to choose from."""
-        further = [self.seek, self.down, self.vote_of, self.over_std, self.over_std] if pool.single else []
+        further = [self.seek, self.down, self.own, *[self.vote_of, self.over_std] * 2] if pool.single else []
         return super().kinds(pool, names, depth) + further
 
     def first(self, pool: Pool, names: Names, depth: int) -> Pool:
@@ -102,7 +126,23 @@ class NewerWriter(Writer):
         if not self.spend():
             return pool
         depth = self.pick("1", "3", "tries", f"min(3, {self.number(names, pool)})")
-        self.write(f"down({self.number(names, pool)}, {depth})")
+        scheme = self.pick("down", "ping", "pong")
+        self.write(f"{scheme}({self.number(names, pool)}, {depth})")
+        return Pool(INT)
+
+    def own(self, pool: Pool, names: Names) -> Pool:
+        """An operation of the program, or a scheme with a budget."""
+        if not self.spend():
+            return pool
+        value = f"twice({self.number(names, pool)}, {self.number(names, pool)})"
+        good = self.pick("", f", {self.expression(BOOL, names, Pool(INT), 1)}")
+        self.write(
+            self.pick(
+                f"capped({value}, {self.number(names, pool)})",
+                f"Again() better({value}){good}",
+                f"Again(rounds=tries) better({value}){good}",
+            )
+        )
         return Pool(INT)
 
     def vote_of(self, pool: Pool, names: Names) -> Pool:
