@@ -232,7 +232,7 @@ def test_a_field_is_renamed_wherever_its_records_are(folder: Path) -> None:
     ("name", "marked", "new", "reason"),
     [
         ("main.got", "errors(i|t, part)", "x", "there is no name to rename here"),
-        ("main.got", 'import "li|b.got"', "x", "this is the path of a file"),
+        ("main.got", 'import "li|b.got"', "x", "this is a file path"),
         ("main.got", "scheme ma|in", "2x", "`2x` is not a name of this kind (it starts with a small letter"),
         ("main.got", "scheme ma|in", "foreach", "`foreach` is a reserved word"),
         ("main.got", "scheme ma|in", "walk", "`walk` does not fit here: duplicate name `walk`"),

@@ -75,36 +75,40 @@ def test_the_program_that_the_mistakes_are_made_in_is_right() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("from %1, k 1", "from %12, k 1", "no pool `%12`"),
-        ("from %1, k 1", "from %7, k 1", "no pool `%7`"),
-        ("yield %11", "yield %12", "no pool `%12`"),
-        ("enter part", "enter %none", "no pool `%none`"),
-        ("%2 = Score", "%1 = Score", "given twice"),
+        ("from %1, k 1", "from %12, k 1", "unknown pool `%12`"),
+        ("from %1, k 1", "from %7, k 1", "unknown pool `%7`"),
+        ("yield %11", "yield %12", "unknown pool `%12`"),
+        ("enter part", "enter %none", "unknown pool `%none`"),
+        ("%2 = Score", "%1 = Score", "duplicate name"),
         ("@ask(xs=xs) from %start", "@ask(xs=ys) from %start", "`ys` is not known"),
-        ("@ask(xs=xs) from %start", "@ask(xs=1) from %start", "an expression is int where"),
+        ("@ask(xs=xs) from %start", "@ask(xs=1) from %start", "an expression has type int"),
         ("@ask(xs=xs) from %start", "@ask() from %start", "takes \\(xs\\), not \\(\\)"),
         ("@ask(xs=xs) from %start", "@ask(xs=it) from %start", "`it` is the current thought"),
-        ("@ask(xs=xs) from %start", "@asks(xs=xs) from %start", "no prompt `asks`"),
-        ("k tries, stop", 'k "five", stop', "where int is declared"),
-        ("k tries, stop 1 @wrong(xs=it)", "k tries, stop 1 @judged(xs=it)", "cannot end a sampling"),
-        ("k tries, stop 1 @wrong(xs=it)", "k tries, stop 1 @wrong(xs=1)", "an expression is int"),
-        ("k tries, stop", "k tries, settings(heat=1), stop", "no setting `heat`"),
-        ("(xs=it) : list[int]\n    %2", "(xs=it) : list[int] one\n    %2", "says `one` and may give any"),
-        ("KeepBestN 1", "KeepBestN tries", "says `one` and may give any"),
-        ("KeepBestN 1 from %2 : list[int]", "KeepBestN 1 from %2 : int", "where int is declared"),
-        ("after range(i)", "after i", "where list\\[int\\] is declared"),
+        ("@ask(xs=xs) from %start", "@asks(xs=xs) from %start", "unknown prompt `asks`"),
+        ("k tries, stop", 'k "five", stop', "declared: int"),
+        ("k tries, stop 1 @wrong(xs=it)", "k tries, stop 1 @judged(xs=it)", "cannot stop sampling"),
+        ("k tries, stop 1 @wrong(xs=it)", "k tries, stop 1 @wrong(xs=1)", "an expression has type int"),
+        ("k tries, stop", "k tries, settings(heat=1), stop", "unknown setting `heat`"),
+        (
+            "(xs=it) : list[int]\n    %2",
+            "(xs=it) : list[int] one\n    %2",
+            "marked `one`, but may return any",
+        ),
+        ("KeepBestN 1", "KeepBestN tries", "marked `one`, but may return any"),
+        ("KeepBestN 1 from %2 : list[int]", "KeepBestN 1 from %2 : int", "declared: int"),
+        ("after range(i)", "after i", "declared: list\\[int\\]"),
         ("in [it, xs]", "in tries", "int"),
         ("a + b", "a + c", "`c` is not known"),
         ("until len(it) > n", "until m > n", "`m` is not known"),
-        ("when n > 1", "when n", "where bool is declared"),
-        ("Map it from %round : list[int] one", "Map it from %round : str one", "where str is declared"),
+        ("when n > 1", "when n", "declared: bool"),
+        ("Map it from %round : list[int] one", "Map it from %round : str one", "declared: str"),
         ("Map it from", "Map judged(it) from", "score `judged` asks a model"),
         ("Map it from", "Map truth from", "`truth` is defined only"),
-        ("scheme s(xs: list[int]) -> list[int]", "scheme s(xs: list[int]) -> str", "where str is declared"),
+        ("scheme s(xs: list[int]) -> list[int]", "scheme s(xs: list[int]) -> str", "declared: str"),
         ("scheme s(xs: list[int]) -> list[int], ", "scheme s(xs: list[int]) -> int, collect, ", "collects"),
-        ("    count 4\n", "    heat 4\n", "no setting `heat`"),
-        ("many list[int]", "list[int]", "counts values and gives one"),
-        ("value len(xs)", "value xs", "where float is declared"),
+        ("    count 4\n", "    heat 4\n", "unknown setting `heat`"),
+        ("many list[int]", "list[int]", "counts values but returns one"),
+        ("value len(xs)", "value xs", "declared: float"),
     ],
 )
 def test_a_mistake_is_found(old: str, new: str, reason: str) -> None:
@@ -112,7 +116,7 @@ def test_a_mistake_is_found(old: str, new: str, reason: str) -> None:
     assert old in text
     with pytest.raises(VerificationError, match=reason) as caught:
         verify(from_text(text.replace(old, new, 1)))
-    assert "the compiler made a wrong program" in caught.value.message
+    assert "the compiler produced an invalid program" in caught.value.message
 
 
 def test_the_place_is_named() -> None:

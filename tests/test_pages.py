@@ -152,7 +152,7 @@ def test_groups_fold_and_open_and_thoughts_have_a_view_of_their_own(
     window.run("const last = [...graph.chosen.view.nodes.keys()].pop(); graph.select(last, { move: true })")
     panel = text(window, "#panel")
     assert "thought" in panel.lower()
-    assert "COMES FROM" in panel
+    assert "INPUTS" in panel
     keep(window, "run-reasoning")
     assert window.errors() == []
 
@@ -250,8 +250,8 @@ def test_a_long_text_is_shown_in_parts(window: Browser, sorted_run: Path) -> Non
         return [next(), next(), next()];
         """
     )
-    assert first == "x" * 19999 + " show more: 25,002 characters are left"  # no half of a character
-    assert second == "x" * 19999 + "\U0001f389" + "y" * 19998 + " show more: 5,002 characters are left"
+    assert first == "x" * 19999 + " show more (25,002 characters)"  # no half of a character
+    assert second == "x" * 19999 + "\U0001f389" + "y" * 19998 + " show more (5,002 characters)"
     assert last == "x" * 19999 + "\U0001f389" + "y" * 25000
 
 
@@ -551,7 +551,7 @@ def test_the_report_of_a_study_draws_its_charts(window: Browser, tmp_path: Path,
     boxes = "[...document.querySelectorAll('.plots figure')]"
     wider = window.run(f"return {boxes}.filter((box) => box.scrollWidth > box.clientWidth + 1).length")
     assert wider == 0
-    assert "rows that the search never saw" in text(window, "body")
+    assert "held-out rows" in text(window, "body")
     keep(window, "tune")
     assert window.errors() == []
 

@@ -162,7 +162,7 @@ def test_an_evaluation_is_watched_growing_keeps_its_rows_when_it_is_killed_and_g
                 "doc.rows.length === 12 && document.getElementById('rows').innerText.includes('w11')"
             )
             about = window.run("return document.querySelector('main header').innerText")
-            assert "running: 12 of 30 rows have ended" in about
+            assert "running: 12 of 30 rows finished" in about
             assert window.run("return document.querySelector('#panel h2').innerText") == "Row 0"
             keep(window, "studio-rows-growing")
         finally:
@@ -390,7 +390,7 @@ def test_paths_outside_of_the_folder_and_wrong_requests_are_refused(folder: Path
         assert running.post(f"/playground/{name}", given, Origin="http://evil.example").status == 403
     text = {"program": "say.got", "text": SAY}
     outside = running.post("/playground/row", {**text, "scheme": "plain", "data": "../x.csv", "row": 0})
-    assert outside.status == 400 and "there is no file" in outside.data["error"]
+    assert outside.status == 400 and "not found" in outside.data["error"]
     order = {**text, "scheme": "plain", "inputs": {"n": "a"}, "model": "simulated", "limits": {}}
     assert "needs a limit" in running.post("/playground/run", order).data["error"]
     assert running.post("/playground/check", {"program": "say.got", "text": 7}).status == 400

@@ -313,10 +313,10 @@ def test_the_keyboard_alone_searches_tags_opens_and_walks_through_a_run(
         window.press("Enter")
         focus("#canvas")
         window.press("ArrowRight", "ArrowRight", "ArrowLeft")
-        assert "waited for" in window.run("return document.getElementById('panel').innerText").lower()
+        assert "awaited by" in window.run("return document.getElementById('panel').innerText").lower()
         clean(window)
         window.open(served.address)
-    window.until("document.getElementById('told').textContent.includes('does not answer')")
+    window.until("document.getElementById('told').textContent.includes('does not respond')")
 
 
 def test_of_many_runs_a_hundred_are_drawn_and_all_are_found(window: Browser, tmp_path: Path) -> None:
@@ -335,14 +335,14 @@ def test_of_many_runs_a_hundred_are_drawn_and_all_are_found(window: Browser, tmp
         assert window.run(lines) == 100
         sums = window.run("return document.getElementById('sums').textContent")
         assert sums == "130 of 130 · $0.0000 spent on models · the cost of 130 is unknown"
-        press_button(window, "Show more: 30 are left")
+        press_button(window, "Show more (30)")
         assert window.run(lines) == 130
         window.run("document.getElementById('search').focus()")
         window.press("r129")
         assert window.run(lines) == 1
         clean(window)
         window.open(served.at("/nowhere"))
-        assert "there is no such page" in window.run("return document.body.innerText")
+        assert "page not found" in window.run("return document.body.innerText")
         assert window.run("return document.querySelector('.menu a').textContent") == "Runs"
         assert all("404 (Not Found)" in error for error in window.errors())
         assert served.get("/nowhere").status == 404

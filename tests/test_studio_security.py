@@ -168,7 +168,7 @@ def test_a_program_that_is_started_is_one_of_the_folder_also_through_a_link(
     order = {"scheme": "vote", "inputs": {"question": "x"}, "limits": {"max_calls": 1}}
     for file in ("../secret.got", str(folder.parent / "secret.got"), "link.got", "/etc/passwd", "", "\0"):
         answer = served.post("/runs", {**order, "file": file})
-        assert answer.status == 400 and "there is no file" in answer.text, answer.text
+        assert answer.status == 400 and "not found" in answer.text, answer.text
 
 
 def test_python_of_a_folder_that_is_not_trusted_does_not_run(served: Running, folder: Path) -> None:

@@ -42,7 +42,7 @@ def test_the_report_needs_no_network(tmp_path: Path) -> None:
     page = report(found)
     assert plot(found).html == page
     minidom.parseString(plot(found).svg)
-    assert "rows that the search never saw" in page
+    assert "held-out rows" in page
     assert page.count("Not drawn") == 0
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=.(?!data:)", page)
     for name in (
@@ -54,7 +54,7 @@ def test_the_report_needs_no_network(tmp_path: Path) -> None:
         "Simulated",
         "kept",
         "What to do next",
-        "Money",
+        "Cost",
         "Pareto front",
     ):
         assert name in page
@@ -72,11 +72,11 @@ def test_the_page_tells_rows_that_got_better_and_worse_with_both_answers_and_the
     rows = len(leads)
     assert better + worse > 0
     assert (
-        f"{better} of {rows} test rows got better, {worse} worse, {rows - better - worse} are equal" in page
+        f"{better} of {rows} test rows improved, {worse} worsened, {rows - better - worse} are equal" in page
     )
     for (before, after), lead in zip(pairs, leads, strict=True):
         assert (
-            f'>{before.answer}</td><td class="left wrap" data-name="tuned answer">{after.answer}</td>' in page
+            f'>{before.answer}</td><td class="left wrap" data-name="tuned result">{after.answer}</td>' in page
         ) == (lead != 0)
     for role, spent in found.roles.items():
         assert f'<tr><th>{role}</th><td data-name="charged">{amount("cost", spent.usd)}</td>' in page

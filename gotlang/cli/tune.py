@@ -236,7 +236,7 @@ def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None
     ended = ", ".join(f"{times} {word}" for word, times in done.ended.items())
     complain(f"{cells(done)} ({ended}), {done.rejected} rejected before any call")
     if idle := not_mattering(done):
-        complain(f"found not to matter: {', '.join(idle)}")
+        complain(f"no measurable effect: {', '.join(idle)}")
     complain(f"spent {done.spent} of {done.model}{simulated}")
     for role, spent in done.roles.items():
         complain(f"  {role}: {spent}")

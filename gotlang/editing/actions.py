@@ -44,7 +44,7 @@ def correction_of_all(document: Document) -> tuple[Correction, ...]:
     if not found:
         return ()
     mended = with_fixes(text, [d.fix for d in found if d.fix is not None])
-    title = f"Fix all {len(found)} that can be fixed" if len(found) > 1 else _title(found[0])
+    title = f"Fix all {len(found)} fixable diagnostics" if len(found) > 1 else _title(found[0])
     return (Correction(title, found, mended, every=True),)
 
 

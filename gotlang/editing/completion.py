@@ -376,7 +376,7 @@ def _study(document: Document, here: Around, before: str) -> Iterator[Completion
             for name, signature in symbols.schemes.items():
                 for parameter, type_ in signature.parameters:
                     yield Completion(f"{parameter} = ", "argument", f"input of {name}: {type_}", rank=0)
-            yield Completion("truth = ", "argument", "what the result should be", rank=0)
+            yield Completion("truth = ", "argument", "the expected result", rank=0)
     elif word == "data" and re.search(r",[^\"(]*$", before):
         yield from _words(DATA_OPTIONS, "setting", rank=0)
     elif word == "vary":

@@ -31,15 +31,15 @@ from gotlang.types import as_declared
 
 _TYPES = {
     "int": "whole numbers",
-    "float": "numbers; an `int` is one too",
+    "float": "numbers; includes `int`",
     "str": "texts",
     "bool": "`true` and `false`",
-    "list": "`list[T]`: a list of values of one type",
-    "pair": "`pair[A, B]`: two values, each of its type",
-    "dict": "`dict[str, T]`: values of one type, by names",
-    "image": "an image for a model: the path of a file",
-    "file": "a file for a model: its path",
-    "any": "every value; it can be shown, passed on and compared",
+    "list": "`list[T]`: a list of values of the type T",
+    "pair": "`pair[A, B]`: a value of the type A and one of the type B",
+    "dict": "`dict[str, T]`: a mapping from strings to values of the type T",
+    "image": "an image for a model, given as a file path",
+    "file": "a file for a model, given as a file path",
+    "any": "any value; it can be rendered, passed on and compared",
 }
 MOST_SHOWN = 2_000
 """Characters of a rendered prompt that are shown."""
@@ -109,7 +109,7 @@ def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
         yield f"{record.usage}: {record.doc}"
         always = record.fails.removeprefix("never")
         yield f"Never fails{always}." if always != record.fails or not always else f"Fails where {always}."
-        yield f"Settings: {takes}." if takes else "It takes no settings."
+        yield f"Settings: {takes}." if takes else "No settings."
         return
     if (
         re.match(r" *=(?!=)", text[span.end :])

@@ -115,4 +115,4 @@ def _detail(cost: StepCost) -> str:
     """How the calls depend on the params, and what the numbers are."""
     formula = cost.calls.formula or cost.calls.formula_high
     of = f"calls {'=' if cost.calls.formula else '<='} {formula}; " if formula else ""
-    return f"{of}hops: model calls in a row up to here; all samples, with an empty cache"
+    return f"{of}hops: sequential model calls up to here; all samples, with an empty cache"

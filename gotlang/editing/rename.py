@@ -41,16 +41,16 @@ def renamable(document: Document, offset: int) -> Occurrence:
     """The name at an offset. Raises UsageError with the reason where it cannot be renamed."""
     found = at(document, offset)
     if found is None:
-        raise UsageError("there is no name to rename here", help="names of the language stay")
+        raise UsageError("there is no name to rename here", help="names of the language cannot be renamed")
     symbol = found.symbol
     if symbol.kind == "file":
-        raise UsageError("this is the path of a file", help="rename the file, and write its new path here")
+        raise UsageError("this is a file path", help="rename the file and change the path here")
     if symbol.kind == "python":
-        raise UsageError(f"`{symbol.name}` is a function of Python", help="rename it there, then here")
+        raise UsageError(f"`{symbol.name}` is a Python function", help="rename it there, then here")
     if in_package(symbol.source):
         package = symbol.source[1:].partition(">")[0]
         raise UsageError(
-            f"`{symbol.name}` belongs to the package `{package}`", help="import it `as` another name"
+            f"`{symbol.name}` is declared in the package `{package}`", help="import it `as` another name"
         )
     if symbol.kind in ("field", "case") and not _declared(document, symbol):
         raise UsageError(f"`{symbol.name}` is not declared by the program")
@@ -94,8 +94,8 @@ def _valid(symbol: Symbol, new: str) -> None:
     capital = symbol.kind in ("operation", "case", "type", "alias", "variable")
     if not ((small and _SMALL.fullmatch(new)) or (capital and _CAPITAL.fullmatch(new))):
         start = "a small letter" if not capital else "a letter" if small else "a capital letter"
-        help = f"it starts with {start}, and has letters, digits and underscores"
-        raise UsageError(f"`{new}` is not a name of this kind", help=help)
+        help = f"it starts with {start} and contains only letters, digits and underscores"
+        raise UsageError(f"`{new}` is not a valid name for it", help=help)
     if new in RESERVED:
         raise UsageError(f"`{new}` is a reserved word", help="choose another name")
 
@@ -112,13 +112,15 @@ def _safe(
         before[found.code] -= 1
         if found.severity == "error" and before[found.code] < 0:
             file = PurePosixPath(own).name
-            raise UsageError(f"`{new}` does not fit here: {found.message} (in {file})", help=found.help)
+            raise UsageError(
+                f"renaming to `{new}` causes an error: {found.message} (in {file})", help=found.help
+            )
     sources = {real(name) for name in document.sources}
     places = {place for place in _moved(edits) if place[0] in sources}
     named = {o.symbol for o in occurrences(after) if (real(o.span.source), o.span.start) in places}
     all_ = {(real(o.span.source), o.span.start) for o in occurrences(after) if o.symbol in named}
     if places and (len(named) != 1 or all_ != places):
-        raise UsageError(f"`{new}` means something else in a place where `{symbol.name}` is written")
+        raise UsageError(f"`{new}` is already visible where `{symbol.name}` is used")
 
 
 def applied(text: str, edits: Iterable[Edit]) -> str:
@@ -176,7 +178,7 @@ def _own_simulators(documents: Sequence[Document], symbol: Symbol, simulators: S
         others = [d for d in declarations if isinstance(d, n.Prompt) and d.name.text == prompt]
         if shared and others and all(real(d.span.source) != symbol.source for d in others):
             file, program = PurePosixPath(min(shared)).name, PurePosixPath(document.source.name).name
-            help = "give one of the two programs its own simulator first"
+            help = "give one of the two programs a simulator of its own first"
             raise UsageError(f"{file} simulates the prompt `{prompt}` of {program} too", help=help)
 
 

@@ -34,8 +34,8 @@ class VerificationError(GotError):
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(
-            f"the compiler made a wrong program: {place}: {reason}",
-            help="this is a mistake in gotc; please report it with the program",
+            f"the compiler produced an invalid program: {place}: {reason}",
+            help="this is a bug in gotc; please report it with the program",
         )
         self.place = place
         self.reason = reason
@@ -86,10 +86,10 @@ class _ProgramVerifier:
         here = self.at()
         here.check_settings(prompt.settings, PROMPT_SETTINGS, here.names)
         if unknown := {*prompt.tools} - {*self.program.results, *self.schemes}:
-            raise here.fail(f"there are no tools {', '.join(sorted(unknown))}")
+            raise here.fail(f"unknown tools {', '.join(sorted(unknown))}")
         if prompt.count is not None:
             if not prompt.many:
-                raise here.fail("it counts values and gives one")
+                raise here.fail("it counts values but returns one")
             there = self.at(prompt.parameters)
             there.expect(prompt.count, there.names, INT)
         if prompt.stop_when is not None:
@@ -121,7 +121,7 @@ class _ProgramVerifier:
                 raise here.fail(f"it collects its thoughts into {wanted}")
             wanted = wanted.element
         elif not found.single and not scheme.many:
-            raise here.fail("it leaves any number of thoughts where its result is one")
+            raise here.fail("it returns any number of thoughts, but its result is a single value")
         here.fits(wanted, found.type, "its result")
 
 
@@ -162,7 +162,7 @@ class StepVerify:
 
     def named(self, name: str) -> PoolType:
         if name not in self._pools:
-            raise self.fail(f"there is no pool `{name}` here")
+            raise self.fail(f"unknown pool `{name}`")
         return self._pools[name]
 
     def joined(self, *types: Type) -> Type:
@@ -204,13 +204,13 @@ class StepVerify:
         for step in region.steps:
             place.append(step.result)
             if step.result in own or step.result == region.entry:
-                raise self.fail("this name is given twice in its region")
+                raise self.fail("duplicate name in its region")
             own.add(step.result)
             here = StepVerify(self._verifier, self.named(step.pool), self.names, self._pools)
             found = record_of(step).verify(step, here)
-            self.fits(step.type, found.type, "what it gives")
+            self.fits(step.type, found.type, "its output")
             if step.single and not found.single:
-                raise self.fail("it says `one` and may give any number")
+                raise self.fail("it is marked `one`, but may return any number of thoughts")
             self._bind(step.result, PoolType(step.type, step.single))
             place.pop()
         return self.named(region.result)
@@ -222,7 +222,7 @@ class StepVerify:
 
     def fits(self, wanted: Type, given: Type, what: str) -> None:
         if not accepts(wanted, given):
-            raise self.fail(f"{what} is {given} where {wanted} is declared")
+            raise self.fail(f"{what} has type {given}; declared: {wanted}")
 
     def expect(self, node: e.Expression, scope: Scope, wanted: Type) -> Type:
         found = self.infer(node, scope, wanted)
@@ -261,7 +261,7 @@ class StepVerify:
 
     def prompt(self, name: str, arguments: ir.Arguments, scope: Scope) -> tuple[Type, bool]:
         if name not in self._verifier.prompts:
-            raise self.fail(f"there is no prompt `{name}`")
+            raise self.fail(f"unknown prompt `{name}`")
         prompt = self._verifier.prompts[name]
         self._arguments(prompt.parameters, arguments, scope, f"prompt `{name}`")
         return prompt.result, prompt.many
@@ -272,13 +272,13 @@ class StepVerify:
     def score(self, name: str, arguments: ir.Arguments, scope: Scope, *, ends_sampling: bool = False) -> None:
         score = self._verifier.scores.get(name)
         if score is None or (ends_sampling and (score.best is None or score.body.steps)):
-            raise self.fail(f"score `{name}` cannot end a sampling")
+            raise self.fail(f"score `{name}` cannot stop sampling")
         self._arguments(score.parameters, arguments, scope, f"score `{name}`")
 
     def scheme(self, name: str, arguments: ir.Arguments) -> tuple[Type, bool]:
         verifier = self._verifier
         if name not in verifier.schemes and name not in verifier.scores:
-            raise self.fail(f"there is no scheme `{name}`")
+            raise self.fail(f"unknown scheme `{name}`")
         scheme = verifier.schemes.get(name) or verifier.scores[name].scheme
         self._arguments(scheme.parameters, arguments, self.each, f"scheme `{name}`")
         return scheme.result, scheme.many
@@ -290,14 +290,14 @@ class StepVerify:
         """Settings, each of which must be one of those known and fit."""
         for name, value in settings:
             if name not in known:
-                raise self.fail(f"there is no setting `{name}`")
+                raise self.fail(f"unknown setting `{name}`")
             found = self.infer(value, scope)
             if not any(accepts(type_, found) for type_ in known[name].types):
                 self.fits(known[name].types[0], found, "an expression")
 
     def judgement(self, condition: e.Expression | None, prompt: str | None, arguments: ir.Arguments) -> None:
         if prompt is not None:
-            self.fits(BOOL, self.prompt(prompt, arguments, self.each)[0], "what the prompt gives")
+            self.fits(BOOL, self.prompt(prompt, arguments, self.each)[0], "the result of the prompt")
         elif condition is not None:
             self.expect(condition, self.each, BOOL)
         else:

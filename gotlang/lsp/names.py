@@ -93,7 +93,7 @@ def register(server: Server) -> None:
 def _program(server: Server, uri: str) -> Document:
     document = server.document(uri)
     if document is None:
-        _refuse(UsageError("this is not a program"))
+        _refuse(UsageError("this file is not a program"))
     return document
 
 

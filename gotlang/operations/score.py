@@ -76,7 +76,7 @@ def _verify(step: Score, v: Verifying) -> PoolType:
     elif v.is_score(step.score):
         v.score(step.score, step.arguments, v.each)
     else:
-        v.fits(FLOAT, v.prompt(step.score, step.arguments, v.each)[0], "what the prompt gives")
+        v.fits(FLOAT, v.prompt(step.score, step.arguments, v.each)[0], "the result of the prompt")
     return v.pool
 
 

@@ -187,14 +187,14 @@ def charts(view: StudyView, trials: Sequence[TrialLine]) -> Iterator[tuple[str, 
     drawn = [
         (
             "History",
-            "Points as they were tried, and the best so far of those on all train rows. Gray: infeasible.",
+            "Points in the order of their trials, and the best so far of those run on all train rows. Gray: infeasible.",
             _history,
         ),
-        ("Importance", "The share of the difference between trials that each param explains.", _importance),
+        ("Importance", "Share of the variance between trials that each param explains.", _importance),
         ("Pair of params", "The two params with the most values tried. Darker trials are better.", _pair),
         ("Rows seen", "Mean of each trial over the rows it has seen; pruned trials end early.", _rows_seen),
         ("Slices", "Each param by itself. Darker trials are better.", _slices),
-        ("Parallel coordinates", "A line is a trial; dashed ones violate a constraint.", _parallel),
+        ("Parallel coordinates", "Each line is a trial. Dashed: a constraint is violated.", _parallel),
     ]
     for title, caption, make in drawn:
         try:

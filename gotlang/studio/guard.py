@@ -66,23 +66,23 @@ class Guard:
         headers = Headers(scope=scope)
         hosts = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
         if headers.get("host") not in hosts:
-            return _refusal("this host is not served", 421)
+            return _refusal("unknown host", 421)
         reads = scope["method"] in READS
         origin = headers.get("origin")
         if origin not in {f"http://{host}" for host in hosts} and not (reads and origin is None):
-            return _refusal("only pages of the studio may do this", 403)
+            return _refusal("only pages of gotc studio may send this request", 403)
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if (given := query.pop("token", None)) is not None and reads:
             return self._entered(scope["path"], query, given[-1])
         if not self._knows(_cookies(headers).get(self.cookie, "")):
-            return _refusal("open the address that `gotc studio` printed: it has the token", 403)
+            return _refusal("open the address printed by `gotc studio`, which includes the token", 403)
         if reads:
             return None
         if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _refusal("the body must be application/json", 415)
         length = headers.get("content-length", "")
         if not length.isdecimal():
-            return _refusal("the length of the body is missing", 411)
+            return _refusal("the header Content-Length is missing", 411)
         return None if int(length) <= MOST_BYTES else _refusal("the body is too long", 413)
 
     @property
@@ -92,7 +92,7 @@ class Guard:
 
     def _entered(self, path: str, query: dict[str, list[str]], given: str) -> Response:
         if not self._knows(given):
-            return _refusal("this token is not that of this studio", 403)
+            return _refusal("invalid token", 403)
         # `//` would lead to another host.
         place = "/" + path.lstrip("/\\") + ("?" + urlencode(query, doseq=True) if query else "")
         response = RedirectResponse(place, 303)

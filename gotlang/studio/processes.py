@@ -44,7 +44,7 @@ class Limits(Struct, frozen=True):
     def arguments(self) -> list[str]:
         """As options of `gotc run`. Raises UsageError without a limit."""
         if self.max_usd is None and self.max_calls is None:
-            raise UsageError("a run from a page needs a limit", help="dollars, calls, or both")
+            raise UsageError("a run started from a page needs a limit", help="dollars, calls, or both")
         pairs = (("--max-usd", self.max_usd), ("--max-calls", self.max_calls))
         return [f"{option}={value}" for option, value in pairs if value is not None]
 
@@ -82,10 +82,10 @@ class Processes:
         while not (history.folder / f"{name}.json").is_file():
             if process.poll() is not None:
                 error, _, help = self.said(name).removeprefix("error: ").partition("\n  = help: ")
-                raise UsageError(error or "the run ended before it began", help=help or None)
+                raise UsageError(error or "the run ended before it started", help=help or None)
             if time.monotonic() > until:
                 self.stop(name)
-                raise UsageError("the run has not begun", help=self.said(name) or None)
+                raise UsageError("the run has not started", help=self.said(name) or None)
             time.sleep(0.02)
         return name
 

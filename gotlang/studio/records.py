@@ -22,7 +22,7 @@ def find(studio: Studio, name: str, *kinds: str) -> RunRecord:
     found = studio.history.named(name)
     if found is not None and found.kind in kinds:
         return found
-    raise UsageError("there is no such record", help="the page Runs has all of them")
+    raise UsageError("record not found", help="the page Runs lists all records")
 
 
 def is_simulated(record: RunRecord) -> bool:

@@ -63,7 +63,7 @@ class Studio:
                 return path
         except OSError:
             pass
-        raise UsageError(f"there is no file `{name}` in {self.folder}")
+        raise UsageError(f"file `{name}` not found in {self.folder}")
 
     def files(self, *suffixes: str) -> list[str]:
         """The files of the folder with these suffixes by their paths in it, nearest first. Hidden ones and
@@ -104,7 +104,7 @@ def application(studio: Studio) -> Starlette:
 def _asset(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _assets():
-        return Response("there is no such file\n", 404, media_type="text/plain")
+        return Response("file not found\n", 404, media_type="text/plain")
     return Response(asset(name), media_type=_KINDS[Path(name).suffix])
 
 

@@ -57,12 +57,12 @@ async def content(request: Request, kind: type[T]) -> T:
     try:
         return from_json(await request.body(), kind)
     except InvalidRecord as error:
-        raise UsageError(f"the request is wrong: {error}") from None
+        raise UsageError(f"invalid request: {error}") from None
 
 
 async def missing(request: Request, error: Exception) -> Response:
     """The response to an address that is none."""
-    told = UsageError("there is no such page", help="the page Runs leads to all")
+    told = UsageError("page not found", help="the page Runs links to all pages")
     response = await refused(request, told)
     response.status_code = 404
     return response

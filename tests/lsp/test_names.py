@@ -102,8 +102,12 @@ def test_rename_changes_every_file_or_says_why_not(folder: Path) -> None:
             assert [(e.range.start.line, e.range.start.character) for e in edits] == [(0, 14), (1, 11)]
             for position, new, reason in (
                 (at(4, 6), "x", "there is no name to rename here"),
-                (at(8, 6), "x", "belongs to the package `std`"),
-                (at(4, 20), "vote", "`vote` does not fit here: duplicate name `vote` (in main.got)"),
+                (at(8, 6), "x", "is declared in the package `std`"),
+                (
+                    at(4, 20),
+                    "vote",
+                    "renaming to `vote` causes an error: duplicate name `vote` (in main.got)",
+                ),
                 (at(4, 20), "if", "`if` is a reserved word"),
             ):
                 with pytest.raises(JsonRpcException, match=reason.replace("(", "\\(").replace(")", "\\)")):

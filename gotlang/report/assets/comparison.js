@@ -28,7 +28,7 @@ if (doc.settings.length) {
   const table = make("table"), body = make("tbody");
   for (const [name, one, other] of doc.settings) {
     const line = make("tr");
-    line.append(make("th", name), ...[one, other].map((value) => make("td", value !== null ? written(value) : name.startsWith("param ") ? "as in the program" : "–", "left wrap")));
+    line.append(make("th", name), ...[one, other].map((value) => make("td", value !== null ? written(value) : name.startsWith("param ") ? "default" : "–", "left wrap")));
     body.append(line);
   }
   table.append(body);
@@ -36,7 +36,7 @@ if (doc.settings.length) {
 } else $("settings").append(make("p", "The same.", "soft"));
 
 if (doc.same_program) $("program").append(make("p", "The same.", "soft"));
-else $("program").append(doc.program === null ? make("p", "It changed; the text of one of them was not kept.", "soft") : sides(doc.program));
+else $("program").append(doc.program === null ? make("p", "The program changed; the text of one version was not stored.", "soft") : sides(doc.program));
 
 $("count").textContent = doc.count ? `${doc.count} operation${doc.count === 1 ? "" : "s"} differ${doc.count === 1 ? "s" : ""}${doc.count > doc.operations.length ? `; the first ${doc.operations.length} are shown` : ""}.` : "The same.";
 for (const one of doc.operations) {

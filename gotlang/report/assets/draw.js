@@ -236,6 +236,6 @@ function legend() {
   const money = (value) => chosen.coloring === "cost" ? dollars(value) : short(value);
   if (range) { const lower = chosen.coloring === "cost" || view.lower; entry("hsl(145 58% 45%)", money(range[lower ? 0 : 1])); entry("hsl(5 58% 50%)", money(range[lower ? 1 : 0])); }
   else if (chosen.coloring === "score" || chosen.coloring === "cost") entry(theme.line, `${chosen.coloring} unknown`);
-  if (view.name === "time line") entry(theme.good, "critical path: each waited for the one before it");
-  if (view.name === "reasoning" && view.results.length) entry(theme.good, "result; what it was made from is in full color");
+  if (view.name === "time line") entry(theme.good, "critical path: each operation waited for the previous one");
+  if (view.name === "reasoning" && view.results.length) entry(theme.good, "result; the thoughts it was made from are in full color");
 }

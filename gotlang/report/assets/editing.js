@@ -1,13 +1,13 @@
 // A run again, from the page of one: the whole of it, or from an operation whose prompt was edited.
 
-const RESTS = "Only what depends on this prompt is asked for again; all else comes from the cache.";
-const SIMULATED = "Simulated: the simulator sees the inputs of a prompt, not its text. No real model is asked.";
+const RESTS = "Only calls that depend on this prompt are made again; all others come from the cache.";
+const SIMULATED = "Simulated: the simulator sees the inputs of a prompt, not its text. No real model is called.";
 
 // A form with what may be spent; `send` gets the limits.
 function limits(words, send) {
   const form = make("form", null, "edit"), line = make("div"), usd = make("input"), calls = make("input"), run = make("button", "Run");
   for (const [field, name, value, step] of [[usd, "dollars", "0.10", "any"], [calls, "calls", "200", "1"]]) {
-    field.type = "number"; field.min = "0"; field.step = step; field.value = value; field.name = name; field.placeholder = "no limit"; field.setAttribute("aria-label", `at most so many ${name}`);
+    field.type = "number"; field.min = "0"; field.step = step; field.value = value; field.name = name; field.placeholder = "no limit"; field.setAttribute("aria-label", `maximum ${name}`);
   }
   run.type = "submit";
   line.append("at most $", usd, " and ", calls, " calls ", run);

@@ -21,7 +21,7 @@ function passage(text, fill = (box, part) => box.append(part)) {
     fill(box, text.slice(from, to));
     from = to;
     if (from === text.length) return;
-    const more = make("button", ` show more: ${(text.length - from).toLocaleString("en")} characters are left`, "link");
+    const more = make("button", ` show more (${(text.length - from).toLocaleString("en")} characters)`, "link");
     more.type = "button";
     more.onclick = () => { more.remove(); next(); };
     box.append(more);

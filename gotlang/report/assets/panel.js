@@ -57,7 +57,7 @@ function showItem(panel, view, key) {
 
 // The ends of responses that are coming.
 function showStreams(panel, texts) {
-  if (texts.length) panel.append(make("h3", "responses under way"));
+  if (texts.length) panel.append(make("h3", "responses in progress"));
   for (const text of texts) {
     const box = block("", "streaming", text), end = box.querySelector("pre");
     panel.append(box);
@@ -68,13 +68,13 @@ function showStreams(panel, texts) {
 function showGroup(panel, view, group) {
   panel.append(make("h2", group.label));
   panel.append(chips(`${group.count} ${view.name === "reasoning" ? "thoughts" : "operations"}`, group.failed ? [`${group.failed} failed`, "bad"] : null, group.best === null ? null : `best score ${short(group.best)}`, dollars(group.usd)));
-  const button = make("button", view.folded.has(group.key) ? "open this group" : "fold this group", "link");
+  const button = make("button", view.folded.has(group.key) ? "expand this group" : "collapse this group", "link");
   button.onclick = () => { toggle(group.key); show(group.key); };
   panel.append(make("h3", "group"), button);
 }
 
 function showOperation(panel, operation) {
-  if (!operation) return doc.reading && panel.append(make("p", "The prompt is being read.", "soft"));
+  if (!operation) return doc.reading && panel.append(make("p", "Loading the prompt.", "soft"));
   const places = new Map((operation.asked || []).flatMap(([, samples]) => samples).map((sample, at) => [sample, at + 1]));
   if (operation.failed) panel.append(make("h3", "error"));
   for (const [sample, reason] of operation.failed || []) panel.append(searched(sample === null ? "the operation" : places.has(sample) ? `response ${places.get(sample)}` : `thought ${sample}`, "", reason));
@@ -89,7 +89,7 @@ function showAsked(panel, [number, samples, sources, responses], places, path) {
   const request = doc.requests[number] || {};
   const settings = Object.entries(request.settings || {}).filter(([, value]) => value !== null && value !== false && value.length !== 0).map(([name, value]) => `${name} ${written(value)}`).join(", ");
   panel.append(make("h3", "prompt"));
-  if (!request.messages) panel.append(make("p", doc.reading ? "The prompt is being read." : "The prompt is no longer in the cache.", "soft"));
+  if (!request.messages) panel.append(make("p", doc.reading ? "Loading the prompt." : "The prompt is no longer in the cache.", "soft"));
   for (const [role, text, more] of request.messages || []) {
     panel.append(searched(role, "", [text, ...((more || {}).calls || []).map(([, name, given]) => `${name}(${given})`)].filter(Boolean).join("\n")));
     for (const [kind, mime, digest] of (more || {}).media || []) panel.append(attached(kind, mime, digest));
@@ -134,7 +134,7 @@ function showPlan(panel, details) {
 }
 
 function neighbors(panel, view, key) {
-  const titles = view.name === "time line" ? ["waited for", "was waited for by"] : ["comes from", "leads to"];
+  const titles = view.name === "time line" ? ["waited for", "awaited by"] : ["inputs", "used by"];
   for (const [title, table] of [[titles[0], view.before], [titles[1], view.after]]) {
     const others = table.get(key) || [];
     if (!others.length) continue;

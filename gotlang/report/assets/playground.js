@@ -120,7 +120,7 @@ async function show() {
   const found = await ask("/playground/prompts", { ...asked(), inputs: given() });
   if (!found) return;
   $("prompts").replaceChildren(make("h2", "Prompts"), ...found.flatMap((one) => one.messages.map((message) =>
-    block(`${one.prompt}: ${message.role}`, one.placeholders ? "with placeholders: it depends on responses" : "", message.text))));
+    block(`${one.prompt}: ${message.role}`, one.placeholders ? "with placeholders for responses" : "", message.text))));
 }
 
 async function fill() {

@@ -6,7 +6,7 @@ function about() {
   $("stop").hidden = doc.state !== "running" || !doc.mine;
   $("again").hidden = doc.state === "running";
   $("said").textContent = doc.said || "";
-  if (doc.state === "running" && !views.size) $("said").textContent = "Nothing has begun yet.";
+  if (doc.state === "running" && !views.size) $("said").textContent = "No operation has started yet.";
 }
 
 // What somebody types or has marked in the panel stays.
@@ -49,7 +49,7 @@ function watch() {
 
 $("stop").onclick = async () => { $("stop").disabled = true; $("stop").disabled = await ask(`${doc.path}/stop`, {}) !== null; };
 $("again").onclick = () => {
-  const form = limits("The same inputs and settings again: what is in the cache is not asked for again.", (given) => ask(`${doc.path}/again`, { limits: given }));
+  const form = limits("Same inputs and settings; cached calls are not made again.", (given) => ask(`${doc.path}/again`, { limits: given }));
   select(null);
   $("panel").replaceChildren(make("h2", "Run again"), form);
   resized();

@@ -27,9 +27,9 @@ function draw() {
   const top = make("thead"), own = document.activeElement, at = own.closest("#list tr[data-run]");
   const which = at && [...at.querySelectorAll(CONTROLS)].indexOf(own);
   top.append(head); table.append(top, body);
-  $("list").replaceChildren(shown.length ? table : make("p", doc.runs.length ? "No run matches." : "Nothing was run in this folder yet. `gotc run FILE`, or New run, starts one.", "note"));
+  $("list").replaceChildren(shown.length ? table : make("p", doc.runs.length ? "No run matches." : "No runs in this folder yet. Start one with `gotc run FILE` or New run.", "note"));
   if (shown.length > most) {
-    const more = make("button", `Show more: ${shown.length - most} are left`);
+    const more = make("button", `Show more (${shown.length - most})`);
     more.type = "button"; more.id = "more";
     more.onclick = () => { most *= 4; draw(); $("search").focus(); };
     $("list").append(more);
@@ -37,7 +37,7 @@ function draw() {
   if (at) $("list").querySelector(`tr[data-run="${CSS.escape(at.dataset.run)}"]`)?.querySelectorAll(CONTROLS)[which]?.focus();
   const real = shown.filter((entry) => !entry.simulated), spent = real.reduce((sum, entry) => sum + (entry.usd || 0), 0), unknown = real.filter((entry) => entry.usd === null && entry.state !== "running").length;
   const broken = Object.keys(doc.damaged || {}).length;
-  $("sums").textContent = [`${shown.length} of ${doc.runs.length}`, `${dollars(spent)} spent on models`, unknown ? `the cost of ${unknown} is unknown` : null, shown.length > real.length ? `${shown.length - real.length} simulated` : null, broken ? `${broken} damaged and left out` : null].filter(Boolean).join(" · ");
+  $("sums").textContent = [`${shown.length} of ${doc.runs.length}`, `${dollars(spent)} spent on models`, unknown ? `the cost of ${unknown} is unknown` : null, shown.length > real.length ? `${shown.length - real.length} simulated` : null, broken ? `${broken} damaged (not shown)` : null].filter(Boolean).join(" · ");
 }
 
 function row(entry) {
@@ -92,7 +92,7 @@ function retag(entry, cell) {
 async function chooseProgram() {
   known = $("file").value ? await ask(`/program?file=${encodeURIComponent($("file").value)}`) : null;
   $("scheme").replaceChildren(...Object.keys(known ? known.schemes : {}).map((name) => { const one = make("option", name); one.selected = name === known.scheme; return one; }));
-  $("told-of-order").textContent = !doc.programs.length ? "There is no program in this folder: `gotc init` makes one." : !known ? "" : known.simulated ? "Without a model that is configured or chosen it is simulated: nothing is spent." : "This program has no simulator: it needs a model.";
+  $("told-of-order").textContent = !doc.programs.length ? "There is no program in this folder: `gotc init` makes one." : !known ? "" : known.simulated ? "Simulated, at no cost, unless a model is configured or chosen." : "This program has no simulator: it needs a model.";
   $("order").querySelector("[type=submit]").disabled = !known;
   chooseScheme();
 }

@@ -21,7 +21,7 @@ async function poll(address, body) {
       }
       tell(found.help ? `${found.error} (${found.help})` : found.error);
     } else tell(await answer.text(), true);
-  } catch { tell("gotc studio does not answer: it has ended", true); }
+  } catch { tell("gotc studio does not respond: it has ended", true); }
   return null;
 }
 
@@ -37,7 +37,7 @@ function follow(address, handlers) {
     for (const [name, handler] of Object.entries(handlers)) source.addEventListener(name, (event) => handler(JSON.parse(event.data)));
     source.addEventListener("end", end);
     source.onopen = () => { if (gone) tell(); };
-    source.onerror = () => tell(source?.readyState === EventSource.CLOSED ? "this page is not followed any more: open the address that `gotc studio` printed" : "gotc studio does not answer", true);
+    source.onerror = () => tell(source?.readyState === EventSource.CLOSED ? "no more live updates: open the address printed by `gotc studio`" : "gotc studio does not respond", true);
   };
   document.addEventListener("visibilitychange", () => { if (document.hidden) pause(); else listen(); });
   listen();

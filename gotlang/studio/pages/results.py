@@ -72,13 +72,15 @@ def _arguments(studio: Studio, record: RunRecord, wanted: Wanted) -> Iterator[st
     misuse: files outside of the folder, addresses, Python that is not trusted."""
     settings, compared = record.settings, (record.document or {}).get("evaluations", [])
     if record.cache is None:
-        raise UsageError("this evaluation had no cache, so its rows cannot be run again for nothing")
+        raise UsageError("this evaluation had no cache, so its rows cannot be run again without cost")
     cache = path_of_cache(studio, record)
     if settings.get("base_url") is not None or cache is None or settings.get("corpus"):
-        raise UsageError("its rows cannot be run again from a page", help="use `gotc run --row` instead")
+        raise UsageError(
+            "rows of this evaluation cannot be run again from a page", help="use `gotc run --row` instead"
+        )
     chosen = next(iter(compared[wanted.scheme :]), None) if isinstance(compared, list) else None
     if not isinstance(chosen, dict):
-        raise UsageError("there is no such scheme")
+        raise UsageError("scheme not found")
     yield str(studio.file(record.path))
     yield f"--data={studio.file(_text(settings.get('data')))}"
     yield f"--row={wanted.row}"

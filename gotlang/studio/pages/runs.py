@@ -121,7 +121,7 @@ async def tag(request: Request) -> Response:
     studio, name = studio_of(request), request.path_params["name"]
     given = await content(request, Tags)
     if studio.history.named(name) is None:
-        raise UsageError("there is no such run")
+        raise UsageError("run not found")
     return as_json(write_tags(studio, name, given.tags))
 
 
