@@ -112,9 +112,7 @@ def _safe(
         before[found.code] -= 1
         if found.severity == "error" and before[found.code] < 0:
             file = PurePosixPath(own).name
-            raise UsageError(
-                f"renaming to `{new}` causes an error: {found.message} (in {file})", help=found.help
-            )
+            raise UsageError(f"`{new}` causes an error: {found.message} (in {file})", help=found.help)
     sources = {real(name) for name in document.sources}
     places = {place for place in _moved(edits) if place[0] in sources}
     named = {o.symbol for o in occurrences(after) if (real(o.span.source), o.span.start) in places}

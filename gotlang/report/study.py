@@ -187,7 +187,7 @@ def charts(view: StudyView, trials: Sequence[TrialLine]) -> Iterator[tuple[str, 
     drawn = [
         (
             "History",
-            "Points in the order of their trials, and the best so far of those run on all train rows. Gray: infeasible.",
+            "Points in the order of trials, and the best so far on all train rows. Gray: infeasible.",
             _history,
         ),
         ("Importance", "Share of the variance between trials that each param explains.", _importance),

@@ -106,7 +106,7 @@ def test_rename_changes_every_file_or_says_why_not(folder: Path) -> None:
                 (
                     at(4, 20),
                     "vote",
-                    "renaming to `vote` causes an error: duplicate name `vote` (in main.got)",
+                    "`vote` causes an error: duplicate name `vote` (in main.got)",
                 ),
                 (at(4, 20), "if", "`if` is a reserved word"),
             ):

@@ -76,7 +76,7 @@ def _arguments(studio: Studio, record: RunRecord, wanted: Wanted) -> Iterator[st
     cache = path_of_cache(studio, record)
     if settings.get("base_url") is not None or cache is None or settings.get("corpus"):
         raise UsageError(
-            "rows of this evaluation cannot be run again from a page", help="use `gotc run --row` instead"
+            "cannot run rows of this evaluation from a page", help="use `gotc run --row` instead"
         )
     chosen = next(iter(compared[wanted.scheme :]), None) if isinstance(compared, list) else None
     if not isinstance(chosen, dict):
