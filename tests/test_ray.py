@@ -8,10 +8,12 @@ import os
 import re
 import shlex
 import signal
+import socket
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from support.caches import postgres_schema
 from support.cluster import cluster, why_not, workers
 from support.gotc import ROOT, document, gotc, start, vote
 from support.openai_server import Body, OpenAIServer
+from support.studio import studio
 from test_study_endpoint import GUESS
 from test_study_endpoint import answer as guessed
 
@@ -34,8 +37,17 @@ ROWS = 40
 
 
 @pytest.fixture(scope="module")
-def three() -> Iterator[Any]:
-    with cluster(3) as found:
+def client_port() -> int | None:
+    """Where the cluster can be reached from outside; None without the client's packages."""
+    if find_spec("grpc") is None:
+        return None
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def three(client_port: int | None) -> Iterator[Any]:
+    with cluster(3, **({} if client_port is None else {"ray_client_server_port": client_port})) as found:
         yield found
 
 
@@ -118,6 +130,51 @@ def test_the_result_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, c
     (table,) = re.findall(r"<h2>Nodes</h2>.*?</table>", page, re.DOTALL)
     shown = re.findall(r"<tr><th>.*?</th><td>(\d+)</td><td>(\d+)</td>", table)
     assert [int(number) for number, _ in shown] == rows
+
+
+def test_a_cluster_is_reached_from_outside(
+    tmp_path: Path, three: Any, client_port: int | None, cache: str, alone: tuple[Any, int]
+) -> None:
+    if client_port is None:
+        pytest.skip("the extra `ray[client]` is not installed")
+    found, requests = alone
+    with OpenAIServer(answer) as server:
+        command = evaluation(tmp_path, "--base-url", server.url, "--cache", cache)
+        where = ("--engine", "ray", "--address", f"ray://127.0.0.1:{client_port}")
+        done = gotc(*command, *where, cwd=tmp_path)
+    assert told(document(done)) == found
+    assert len(server.requests) == requests
+    assert done.stderr.count("\nnode ") == 3, done.stderr
+
+
+def test_every_node_is_on_the_page_of_the_studio(tmp_path: Path, three: Any, cache: str) -> None:
+    """While rows run, and at the end, when it tells what the report does."""
+    pytest.importorskip("starlette", reason="the extra `studio` is not installed")
+
+    def shown(page: str) -> list[tuple[str, ...]]:
+        """Of each node its name, rows, calls, cached responses and spending, but not how fast it is."""
+        (table,) = re.findall(r"<h2>Nodes</h2>.*?</table>", page, re.DOTALL)
+        line = r"<tr><th>(.*?)</th>" + r"<td>(.*?)</td>" * 3 + r"<td>.*?</td><td>(.*?)</td></tr>"
+        return sorted(re.findall(line, table))
+
+    with OpenAIServer(answer, latency_s=0.1) as server, studio(tmp_path) as served:
+        command = evaluation(tmp_path, "--base-url", server.url, "--cache", cache, "--html", "report.html")
+        where = ("--engine", "ray", "--address", three.address, "--concurrency", "4")
+        process = start(*command, *where, cwd=tmp_path)
+        until(server, 75)
+        (record,) = served.get("/runs").data
+        growing = served.get(f"/rows/{record['run']}").text
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        whole = served.get(f"/rows/{record['run']}").text
+    assert 0 < sum(int(rows) for _, rows, *_ in shown(growing)) < ROWS
+    assert shown(whole) == shown((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert sum(int(rows) for _, rows, *_ in shown(whole)) == ROWS
+    nodes = Counter(re.findall(r'"node":\s*"(.*?)"', whole))
+    assert {name: str(rows) for name, rows in nodes.items()} == {
+        name: rows for name, rows, *_ in shown(whole)
+    }
+    assert "node" not in json.loads(out)["runs"][0]
 
 
 def test_the_commands_of_the_page_run(tmp_path: Path, three: Any, cache: str) -> None:
@@ -228,6 +285,7 @@ def test_a_study_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, cach
     ("options", "words"),
     [
         (("--address", "127.0.0.1:1"), "cannot reach the Ray cluster at 127.0.0.1:1"),
+        (("--address", "ray://127.0.0.1:1"), "cannot reach the Ray cluster at ray://127.0.0.1:1"),
         (("--address", "nowhere"), "cannot reach the Ray cluster at nowhere"),
         (("--cache", "postgresql://me:secret@host/db"), "the address of the cache has a password"),
         (("--record", "all.jsonl"), "`--record` does not work with `--engine ray`"),

@@ -113,7 +113,7 @@ class Progress:
                 self.paid += event.calls
                 self.cached += event.cached
                 self.failed += event.failed
-                self.nodes[event.node] = _with(self.nodes.get(event.node, Rows()), event)
+                self.nodes[event.node] = self.nodes.get(event.node, Rows()).and_these(event)
             case Unsaved():
                 self.unsaved += event.more
                 if event.reason and not self._trouble:
@@ -225,17 +225,8 @@ class Progress:
         return "\n".join(lines)
 
     def each_node(self) -> list[tuple[str, ...]]:
-        """Of each node its name, rows, calls, cached responses, calls per second and spending."""
-        seconds = max(self.seconds, 1e-9)
-        return [
-            (
-                node.node,
-                *(f"{number:,}" for number in (node.rows, node.calls, node.cached)),
-                f"{node.calls / seconds:.1f}",
-                dollars(node.usd),
-            )
-            for node in self.nodes.values()
-        ]
+        """What each node did so far, as `Rows.cells` has it."""
+        return [node.cells(self.seconds) for node in self.nodes.values()]
 
     def _unused(self) -> str:
         """What limits leave, if there are any."""
@@ -257,14 +248,6 @@ class Progress:
             return ""
         parts = [] if self.priced else ["cost unknown"]
         return ", ".join([*parts, *self.budget.used(priced=self.priced)])
-
-
-def _with(one: Rows, other: Rows) -> Rows:
-    """Two counts as one, of the same node."""
-    sums = (
-        getattr(one, name) + getattr(other, name) for name in ("rows", "calls", "cached", "failed", "usd")
-    )
-    return Rows(other.node, *sums)
 
 
 @contextmanager

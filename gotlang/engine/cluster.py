@@ -37,6 +37,7 @@ from gotlang.packages import pip_install
 from gotlang.program import CheckedProgram
 from gotlang.runtime.python import refused
 from gotlang.runtime.run import Runner
+from gotlang.runtime.sampler.events import Rows
 from gotlang.runtime.sampler.shared import ROLE, SharedBudget
 from gotlang.session import Session
 
@@ -410,13 +411,13 @@ class Cluster:
                     finally:
                         node.rows -= 1
                         await self._wake()
-                    self._count(node, reply, runner, notes)
+                    counted = self._count(node, reply, runner, notes)
                     if reply.error is not None:
                         raise reply.error
                     if (lost := reply.lost) is not None:
                         await self._lose(node)
                     elif reply.run is not None:
-                        return replace(reply.run, row=row)
+                        return replace(reply.run, row=row, node=counted)
             ended = GotError(f"{MOST_DEATHS} workers ended while they ran it", help="Ray's logs may say why")
             return RowRun(row, repeat, "failed", reason=ended.message, error=ended)
 
@@ -429,7 +430,8 @@ class Cluster:
             stored = budget.stored
             budget.charged, budget.uncertain, budget.whole = stored.charged, stored.uncertain, True
 
-    def _count(self, node: _Node, reply: Reply, runner: Runner, notes: Notes | None) -> None:
+    def _count(self, node: _Node, reply: Reply, runner: Runner, notes: Notes | None) -> Rows:
+        """Count what a worker did; as what its node did."""
         budget = runner.budget
         budget.charged += reply.charged
         budget.uncertain += reply.uncertain
@@ -437,9 +439,11 @@ class Cluster:
         budget.refused += reply.refused
         if notes is not None and reply.notes is not None:
             notes.add(reply.notes)
+        usd = float(reply.charged.usd + reply.uncertain.usd)
+        counted = structs.replace(reply.counted, node=node.name, usd=usd, rows=1)
         if runner.observe is not None:
-            usd = float(reply.charged.usd + reply.uncertain.usd)
-            runner.observe(structs.replace(reply.counted, node=node.name, usd=usd, rows=1))
+            runner.observe(counted)
+        return counted
 
     async def _free(self) -> _Node | None:
         """The worker with the fewest rows, once there is one that can take another; None once the session is

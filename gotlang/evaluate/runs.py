@@ -28,6 +28,7 @@ from gotlang.evaluate.rows import Row
 from gotlang.metric import RUN_METRICS, bounded
 from gotlang.patterns import lazy_pattern
 from gotlang.records import Count, Integer, InvalidRecord, from_json, to_json
+from gotlang.runtime.sampler.events import Rows
 from gotlang.writing import Draft, open_own, sync, truncate, write_all
 
 METRICS = RUN_METRICS
@@ -54,7 +55,8 @@ class RowRun:
     result does not have one that the program measures.
 
     A run that failed is not correct and has no score and no time, but a price, and the `error` that ended it;
-    of `metrics` it has those that say what a failure counts as.
+    of `metrics` it has those that say what a failure counts as. `node` is what a node of a cluster counted
+    of it (None: it ran in this process).
     """
 
     row: Row
@@ -76,6 +78,7 @@ class RowRun:
     metrics: Mapping[str, float] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
     tokens: int | None = None
+    node: Rows | None = field(default=None, compare=False)
 
     def metric(self, name: str) -> float | None:
         """A metric of this run; None if unknown."""
@@ -86,6 +89,10 @@ class RowRun:
         """The run as `--json` prints it."""
         shown = {name: getattr(self, _FIELDS.get(name, name)) for name in _SHOWN}
         return {"row": self.row.number, **shown, "metrics": dict(self.metrics), "unknown": dict(self.unknown)}
+
+    def to_line(self) -> dict[str, Any]:
+        """The run as files have it: with its node, too."""
+        return self.to_dict() if self.node is None else {**self.to_dict(), "node": self.node}
 
 
 _QUOTED = lazy_pattern(r""": (['"]).*\1\Z""", re.DOTALL)
@@ -200,7 +207,7 @@ def _first(item: tuple[Any, list[Any]]) -> Any:
 
 
 class RunRecord(Struct, frozen=True):
-    """A line of a file of runs: the evaluation it belongs to, and the run as `--json` prints it."""
+    """A line of a file of runs: the evaluation it belongs to, the run as `--json` prints it, and its node."""
 
     evaluation: str
     row: Count
@@ -218,6 +225,7 @@ class RunRecord(Struct, frozen=True):
     reason: str | None
     metrics: dict[str, float]
     unknown: dict[str, str]
+    node: Rows | None = None
 
     def run(self, row: Row) -> RowRun:
         """The run."""
@@ -237,6 +245,7 @@ class RunRecord(Struct, frozen=True):
             metrics=self.metrics,
             unknown=self.unknown,
             tokens=self.tokens,
+            node=self.node,
         )
 
 
@@ -283,7 +292,7 @@ class StoredRuns(Sequence[RowRun]):
 
     def append(self, run: RowRun) -> None:
         """Write a run that ended. Raises UsageError if that fails; what was written before is safe."""
-        line = to_json({"evaluation": self._evaluation, **run.to_dict()}).encode() + b"\n"
+        line = to_json({"evaluation": self._evaluation, **run.to_line()}).encode() + b"\n"
         try:
             os.lseek(self._file, self._size, os.SEEK_SET)
             write_all(self._file, line)

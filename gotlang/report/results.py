@@ -31,6 +31,7 @@ from gotlang.report.charts import (
 )
 from gotlang.report.page import page
 from gotlang.report.stored import as_comparison
+from gotlang.runtime.sampler.events import Rows
 from gotlang.statistics import FEWEST_ROWS, quantile
 
 SLOT = 92.0
@@ -48,8 +49,7 @@ def results_page(
     nodes: Sequence[Sequence[str]] = (),
 ) -> str:
     """The whole page. `command` runs one row (default: not shown) of one of the program's own `schemes`.
-    `nodes` has for each node of a cluster its name, rows, calls, cached responses, calls per second and
-    spending."""
+    `nodes` has what each node of a cluster did, as `Rows.cells` has it."""
     found = as_comparison(results)
     data = page_data(found, command=command, schemes=schemes)
     values = {**page_values(found), "nodes": nodes}
@@ -106,6 +106,16 @@ def page_values(found: Comparison) -> dict[str, Any]:
     }
 
 
+def nodes_of(found: Comparison, seconds: float) -> list[tuple[str, ...]]:
+    """What each node of a cluster counted of the runs in so many seconds, as `Rows.cells` has it."""
+    nodes: dict[str, Rows] = {}
+    for entry in found.entries:
+        for run in entry.evaluation.runs:
+            if (counted := run.node) is not None:
+                nodes[counted.node] = nodes.get(counted.node, Rows()).and_these(counted)
+    return [node.cells(seconds) for node in nodes.values()]
+
+
 def title_of(found: Comparison) -> str:
     """The title of the page: the program, and the scheme of an evaluation."""
     first = found.entries[0]
@@ -121,7 +131,12 @@ def _rows(found: Comparison) -> list[dict[str, Any]]:
             rows.setdefault(run.row.number, row)["runs"].append(
                 [
                     number,
-                    {**run.to_dict(), "score": run.metric("score"), "compared": run.metric(found.metric)},
+                    {
+                        **run.to_dict(),
+                        "score": run.metric("score"),
+                        "compared": run.metric(found.metric),
+                        **({} if run.node is None else {"node": run.node.node}),
+                    },
                 ]
             )
     return [rows[number] for number in sorted(rows)]

@@ -5,8 +5,9 @@ the settings of each scheme. Their rows are a file of lines, one for each row:
 
     {"row": 3, "inputs": {...}, "truth": ..., "runs": [{"scheme": 0, "repeat": 0, "state": "done", ...}]}
 
-`scheme` counts the evaluations. A run has the fields that `--json` prints. Until the end, and in one that
-was killed, the document has only the schemes that have begun (`unfinished`), the file a line for each run.
+`scheme` counts the evaluations. A run has the fields that `--json` prints, and on a cluster its `node`. Until
+the end, and in one that was killed, the document has only the schemes that have begun (`unfinished`), the
+file a line for each run.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def rows_of(results: Comparison) -> Iterator[dict[str, Any]]:
 def _line(runs: Sequence[tuple[int, RowRun]]) -> dict[str, Any]:
     """A row with its runs, each with the number of its scheme."""
     row = runs[0][1].row
-    made = [{"scheme": scheme, **run.to_dict()} for scheme, run in runs]
+    made = [{"scheme": scheme, **run.to_line()} for scheme, run in runs]
     return {"row": row.number, "inputs": dict(row.inputs), "truth": row.truth, "runs": made}
 
 

@@ -162,7 +162,7 @@ function facts(run) {
     run.state === "done" ? null : run.state, run.correct === null ? null : run.correct ? "right" : "wrong", run.valid === false ? "not valid" : run.valid ? "valid" : null,
     run.score === null ? null : `${doc.metric === "score" ? doc.label : "score"} ${number(run.score)}`,
     ...Object.entries(run.metrics).map(([name, value]) => `${name} ${number(value)}`), ...Object.entries(run.unknown || {}).map(([name, why]) => `${name} unknown: ${why}`),
-    dollars(run.usd), run.calls === null ? null : `${run.calls} call${run.calls === 1 ? "" : "s"}`, run.seconds === null ? null : `${run.seconds.toFixed(1)} s`,
+    dollars(run.usd), run.calls === null ? null : `${run.calls} call${run.calls === 1 ? "" : "s"}`, run.seconds === null ? null : `${run.seconds.toFixed(1)} s`, run.node ? `on ${run.node}` : null,
   ].filter(Boolean).join(" · ");
 }
 

@@ -10,6 +10,8 @@ from msgspec import Struct
 from gotlang.cache.base import StoredSample
 from gotlang.frozen import Frozen
 from gotlang.models.base import Request
+from gotlang.models.prices import dollars
+from gotlang.records import Count
 from gotlang.runtime.graph import Operation, PathKey
 from gotlang.span import Span
 
@@ -121,14 +123,24 @@ class Retrying(Struct, frozen=True):
 @final
 class Rows(Struct, frozen=True):
     """Rows ended on another node, with so many calls, and responses from the cache; `failed` counts failures,
-    `usd` what counts towards a limit."""
+    `usd` what counts towards a limit. The history stores it with a run, too."""
 
     node: str = ""
-    rows: int = 0
-    calls: int = 0
-    cached: int = 0
-    failed: int = 0
+    rows: Count = 0
+    calls: Count = 0
+    cached: Count = 0
+    failed: Count = 0
     usd: float = 0.0
+
+    def and_these(self, more: Rows) -> Rows:
+        """Both counts as one, of the same node."""
+        names = ("rows", "calls", "cached", "failed", "usd")
+        return Rows(more.node, *(getattr(self, name) + getattr(more, name) for name in names))
+
+    def cells(self, seconds: float) -> tuple[str, ...]:
+        """The node after so many seconds: name, rows, calls, cached responses, calls per second, spending."""
+        counts = (f"{number:,}" for number in (self.rows, self.calls, self.cached))
+        return self.node, *counts, f"{self.calls / max(seconds, 1e-9):.1f}", dollars(self.usd)
 
 
 Event = Added | Started | Ended | Asked | Streamed | Failure | Unsaved | Retrying | Rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from typing import Any, Final, final
 
@@ -15,7 +16,7 @@ from gotlang.errors import UsageError
 from gotlang.evaluate.comparison import AT
 from gotlang.records import Count
 from gotlang.report.history import RunRecord, state_now
-from gotlang.report.results import page_data, page_values
+from gotlang.report.results import nodes_of, page_data, page_values
 from gotlang.report.stored import stored_results
 from gotlang.studio.processes import Limits
 from gotlang.studio.records import followed, record_of
@@ -45,6 +46,7 @@ def rows(request: Request) -> Response:
     found = stored_results(record.document, studio.history.rows(record.run))
     data = page_data(found, schemes=record.scheme.split(", "))
     values, state = page_values(found), state_now(record)
+    values["nodes"] = nodes_of(found, (record.ended or time.time()) - record.started)
     title, data = values.pop("title"), {**data, "run": record.run, "live": state == "running"}
     return _VIEW.response(request, title, data, **values, state="" if state == "done" else state)
 
