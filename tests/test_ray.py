@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
@@ -29,7 +30,11 @@ from support.studio import studio
 from test_study_endpoint import GUESS
 from test_study_endpoint import answer as guessed
 
+from gotlang.api import Options, load
 from gotlang.engine.cluster import Shares
+from gotlang.engine.worker import Worker
+from gotlang.errors import UsageError
+from gotlang.version import __version__
 
 pytestmark = [pytest.mark.skipif(bool(why_not), reason=why_not), pytest.mark.xdist_group("ray")]
 
@@ -297,6 +302,15 @@ def test_what_a_cluster_cannot_do_is_said(tmp_path: Path, options: tuple[str, ..
     error = document(done, 2)["error"]
     assert words in error["message"] and error["help"]
     assert "secret" not in done.stdout + done.stderr
+
+
+def test_a_node_with_another_version_is_refused(tmp_path: Path) -> None:
+    vote(tmp_path)
+    worker = Worker(load(tmp_path / "vote.got"), Options(), str(tmp_path), {}, "0.1.0")
+    refused = asyncio.run(worker.open(1.0))
+    assert isinstance(refused, UsageError)
+    assert refused.message == f"it has gotlang {__version__}, the driver 0.1.0"
+    assert refused.help == "pip install gotlang==0.1.0"
 
 
 def test_without_ray_there_is_one_message(tmp_path: Path) -> None:

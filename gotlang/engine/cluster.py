@@ -40,6 +40,7 @@ from gotlang.runtime.run import Runner
 from gotlang.runtime.sampler.events import Rows
 from gotlang.runtime.sampler.shared import ROLE, SharedBudget
 from gotlang.session import Session
+from gotlang.version import __version__
 
 WINDOW_S: Final = 62.0
 """Seconds for which a request counts; a provider's minute, and what it may come late."""
@@ -263,7 +264,7 @@ class Cluster:
         python = options.python if options.python is False else True  # it was looked at here
         sent = structs.replace(options, observe=None, python=python, max_usd=None, max_calls=None)
         self._sent = [ray.put(each) for each in (self._program, sent, os.getcwd())]
-        self._sent.append(ray.put(fingerprints(self._program)))
+        self._sent += [ray.put(fingerprints(self._program)), ray.put(__version__)]
         if options.rpm is not None or options.tpm is not None:
             self._shares = Shares(sum(node["Alive"] for node in ray.nodes()))
         self._actor = ray.remote(num_cpus=0, max_restarts=0, max_concurrency=100_000)(Worker)

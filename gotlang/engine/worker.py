@@ -39,6 +39,7 @@ from gotlang.runtime.sampler.budget import Budget
 from gotlang.runtime.sampler.events import Asked, Event, Failure, Rows, guarded
 from gotlang.runtime.sampler.shared import LEASE_CALLS, ROLE, SharedBudget
 from gotlang.session import Session
+from gotlang.version import __version__
 
 _MOST_JOBS: Final = 32
 """Jobs that a worker keeps: a study has one for each of its measurements."""
@@ -115,9 +116,10 @@ class Worker:
     """The actor; every method answers with data, and raises nothing of ours."""
 
     def __init__(
-        self, program: CheckedProgram, options: Options, folder: str, files: Mapping[str, str]
+        self, program: CheckedProgram, options: Options, folder: str, files: Mapping[str, str], version: str
     ) -> None:
         self._program, self._options, self._folder, self._files = program, options, folder, files
+        self._version = version
         self._session: Session | None = None
         self._runners: dict[str, tuple[Job, Runner]] = {}
         self._budgets: dict[str, SharedBudget] = {}
@@ -125,6 +127,9 @@ class Worker:
 
     async def open(self, share: float) -> Opened | GotError:
         """Open the session, with a share of limits per minute. Answers with the error where that fails."""
+        if self._version != __version__:
+            words = f"it has gotlang {__version__}, the driver {self._version}"
+            return UsageError(words, help=f"pip install gotlang=={self._version}")
         try:
             os.chdir(self._folder)
             if fingerprints(self._program) != self._files:
