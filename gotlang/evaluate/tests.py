@@ -2,7 +2,7 @@
 
 A law holds where the whole Wilson interval of its share lies at or above the share that it claims, does not
 where the whole interval lies below, and is undecided otherwise. One that claims no share must hold for each
-draw.
+draw. A run that asks for what its recording does not have tells nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal, final
 
+from gotlang.cache.cassette import ReplayModel
 from gotlang.errors import UsageError
 from gotlang.evaluate.evaluation import run_one
 from gotlang.evaluate.rows import Row, read_dataset
@@ -155,6 +156,7 @@ class _Trial:
         self.test = test
         self.scheme = session.ir.scheme(test.scheme.name.text)
         self.metric = session.program.metric(self.scheme)
+        self.replayed = isinstance(session.model, ReplayModel)
         self.runs: list[RowRun] = []
 
     async def run(self, draws: list[dict[str, Any]]) -> TestResult:
@@ -169,14 +171,14 @@ class _Trial:
         # In a group the first that fails on its own account ends the others.
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(number, inputs)) for number, inputs in enumerate(draws)]
-        runs = [run for task in tasks if (run := task.result()) is not None and run.state != "partial"]
+        runs = [run for task in tasks if (run := task.result()) is not None and _complete(run)]
         return await self._result(runs, len(draws))
 
     async def _once(self, number: int, inputs: dict[str, Any]) -> RowRun:
         """One run; draws have seeds of their own, so that equal ones are asked apart."""
         row = Row(number, inputs)
         run = await run_one(
-            self.session.runner, self.scheme, row, number, self.metric, (), count_missing=False
+            self.session.runner, self.scheme, row, number, self.metric, (), count_missing=self.replayed
         )
         self.runs.append(run)
         return run
@@ -184,7 +186,7 @@ class _Trial:
     async def _result(self, runs: list[RowRun], planned: int) -> TestResult:
         test = self.test
         held, law = sum(map(_held, runs)), bool(test.inputs)
-        cut = next((run.reason for run in self.runs if run.state == "partial"), self.session.stopped)
+        cut = next((_unknown(run) for run in self.runs if not _complete(run)), self.session.stopped)
         share = test.node.share
         claimed = float(str(share.value)) if share is not None else None
         interval = share_interval([float(_held(run)) for run in runs]) if law and runs else None
@@ -235,11 +237,23 @@ class _Trial:
                 run = await self._once(failing.repeat, other)
                 if run.state == "partial":
                     return failing
-                if not _held(run):
+                if _complete(run) and not _held(run):
                     failing = run
                     break
             else:
                 return failing
+
+
+def _complete(run: RowRun) -> bool:
+    """Whether a run had all that it asked for: no limit ended it, and nothing is missing in its recording."""
+    return run.state != "partial" and not run.missing
+
+
+def _unknown(run: RowRun) -> str | None:
+    """Why a run that is not complete tells nothing."""
+    if not run.missing:
+        return run.reason
+    return f"{run.missing} of its calls not recorded: {next(iter(run.notes), run.reason)}"
 
 
 def _held(run: RowRun) -> bool:

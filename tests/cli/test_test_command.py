@@ -152,6 +152,30 @@ def test_tests_run_on_a_model_and_on_its_recording_without_one(gotc: Gotc, folde
         assert len(server.requests) == 2
 
 
+def test_what_a_recording_does_not_have_decides_nothing(gotc: Gotc, folder: Path) -> None:
+    held = 'test "sums": sum_of([1, 2, 3]) == 6'
+    write(folder, held)
+    with OpenAIServer(lambda body, index: "6") as server:
+        model = ("--model", "openai:m", "--base-url", server.url, "--no-cache")
+        assert gotc("test", *model, "--record", "sums.json").code == 0
+    write(
+        folder, held, 'test "more": sum_of([1, 2]) == 6', 'law "any" for n in ints(0, 3): sum_of([n, 9]) == 6'
+    )
+    done = gotc("test", "--recording", "sums.json", "--no-cache", "--format", "json")
+    recorded, more, law = done.json()["programs"][0]["tests"]
+    assert (done.code, recorded["verdict"]) == (3, "holds")
+    assert [(one["verdict"], one["times"], one["inputs"]) for one in (more, law)] == [
+        ("undecided", 0, None)
+    ] * 2
+    for one in (more, law):
+        assert one["reason"].startswith("1 of its calls not recorded: ") and "sums.json" in one["reason"]
+    # What is recorded decides: no simpler counterexample is claimed of responses that nobody has seen.
+    small = "scheme small(n: int) -> int:\n    if n > 4:\n        return 0\n    sum_of([n, 1])\n"
+    write(folder, small, 'law "shrinks" for n in ints(0, 9): small(n) == 6')
+    (one,) = gotc("test", "--recording", "sums.json", "--format", "json").json()["programs"][0]["tests"]
+    assert one["verdict"] == "does not hold" and one["inputs"]["n"] > 4
+
+
 def test_the_same_command_again_takes_all_from_the_cache(gotc: Gotc, folder: Path) -> None:
     write(folder, 'law "heads" for coin in int: toss(coin) >= 0, at least 0.5 of 20')
     assert gotc("test", TRUST).code == 0
