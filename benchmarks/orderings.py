@@ -41,14 +41,14 @@ HEAD = """\
 # How well the simulators are calibrated
 
 Programs of `programs/` have simulators that respond in a model's place, with the mistakes that models make.
-Their results are simulated and labelled so; these tables show how near they are to the figures of the
-papers. Means are over the first rows of our own data (100 where numbers are sorted, as in the paper; 20
-lakes with each number of holes; otherwise 50), with 95% CI; the papers' are over other rows and of real
+Their results are labelled as simulated; these tables compare them with the figures of the
+papers. Means are over the first rows of our own data (100 for sorting, as in the paper; 20
+lakes with each number of holes; otherwise 50), with 95% CI; the papers' are over other rows and real
 models. Orderings are paired: the difference between two schemes row by row, with its 95% CI. A claim holds if
 the interval excludes zero and the better scheme costs no more than the paper says. A published mean or median
-is reached if it is in the 95% CI. What is not reached stands in each section and once more [at the
-end](#not-reached). Schemes that are missing here (ProbTree, forest of thought and others) are not compared:
-their tasks are made up, so no paper has a figure for them.
+is reached if it is in the 95% CI. Figures that are not reached are listed in each section and again [at the
+end](#not-reached). Other schemes (ProbTree, forest of thought and others) are not compared:
+their tasks are our own, so no paper has a figure for them.
 
 The page is written by `python benchmarks/orderings.py --write`, with each row in
 `benchmarks/results/orderings.jsonl`; CI runs some of these rows again. `python benchmarks/calibration.py`

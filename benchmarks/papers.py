@@ -75,10 +75,10 @@ def ours(claim: Claim) -> tuple[str, str]:
 
 HEAD = """# The papers and ours
 
-What the papers describe, row by row, beside what is here: model calls and critical path (in calls) as the
-paper or its authors' code has them and in a simulated run, and what differs. Of a scheme whose program is on
-its page, ours are what `gotc explain` gives for its default params. Where nothing is said to differ,
-it is built as described. A test or a page stands behind each row. Prompts are in our own words everywhere, so
+The papers and this implementation, row by row: model calls and critical path (in calls) in the
+paper or its authors' code and in a simulated run, and the differences. For a scheme whose program is on
+its page, our numbers are those of `gotc explain` for its default params. A row without a difference is
+implemented as described. Each row links a test or a page. All prompts are in our own words, so
 results on a real model are not those of the papers. The page is written from `benchmarks/data/papers.toml` by
 `python benchmarks/papers.py --write`, and a test compares them.
 """
