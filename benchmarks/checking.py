@@ -3,8 +3,8 @@
     python benchmarks/checking.py [--lines 1000 10000 100000] [--rounds 5]
 
 A program is programs/sorting.got repeated, each copy with its own names; a small one is
-programs/least_to_most.got, whose prompts need Jinja, or programs/chain_of_thought.got, whose prompt does not.
-Each round runs every command once, and `python -c pass`; times are of whole
+programs/least_to_most.got, which has a loop in a prompt, or programs/chain_of_thought.got, which
+has none. Each round runs every command once, and `python -c pass`; times are of whole
 commands, medians with the least and the most, and so are their ratios to the `pass` of the same round.
 `first` is a check with an empty cache folder, `again` the next one, of an unchanged program. `x compile()`
 is the time of a first check beyond that of a small program, a line, beside that of CPython's `compile()` for

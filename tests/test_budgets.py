@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import Gotc, folder, gotc  # noqa: F401
-from jinja2 import Environment
 from support.openai_server import OpenAIServer
 
 import gotlang
@@ -21,7 +20,7 @@ from gotlang.ir.evaluate import evaluate
 from gotlang.models.simulated import SimulatedModel
 from gotlang.span import Source
 from gotlang.syntax.parse import parse_expression
-from gotlang.templates.longest import Longest
+from gotlang.templates import Template
 from tests.budgets import Sent, hold, proven
 from tests.support.laws import NEW, times
 
@@ -205,8 +204,9 @@ scheme main(q: str) -> str:
 def test_a_token_may_be_a_text_of_128_characters_that_are_shown_one_by_one(written: str, token: str) -> None:
     """Real vocabularies have such tokens; each character of what is shown is a token at worst."""
     if written.startswith("{{"):
-        shown = Environment().from_string(written).render(it=token)
-        bound = Longest(lambda value: 1, {"it": 1}, {}).blocks(Environment().parse(written).body)
+        template = Template.parse(written)
+        shown = template.render({"it": token})
+        bound = template.longest(lambda value: 1, {"it": 1}, {})
     else:
         node = parse_expression(Source("expression", written))
         assert not isinstance(node, Diagnostic)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import jinja2
+import jinja2.nodes
 import pytest
-from hypothesis import given
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
+from jinja2.runtime import LoopContext
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 from support.laws import tried
 from support.timing import within
 
 from gotlang.errors import TemplateError
-from gotlang.templates import Template
-from gotlang.templates.plain import Place, PlainTemplate, read_plain
-from gotlang.templates.rules import check, tree
-from gotlang.templates.sandbox import SandboxedTemplate, runnable
+from gotlang.templates import Template, nodes
+from gotlang.templates.filters import FILTERS, TESTS
+from gotlang.templates.nodes import Place
+from gotlang.templates.rendering import Rendering
 
 VALUES: dict[str, Any] = {
     "numbers": [3, 4],
@@ -130,7 +135,7 @@ REFUSED = [
     ("{% set x = 1 %}", "set"),
     ("{% set x %}{% endset %}", "set"),
     ("{% import 'a' as b %}", "import"),
-    ("{% from 'a' import b %}", "import"),
+    ("{% from 'a' import b %}", "from"),
     ("{% include '/etc/passwd' %}", "include"),
     ("{% extends 'a' %}", "extends"),
     ("{% block a %}{% endblock %}", "block"),
@@ -138,8 +143,12 @@ REFUSED = [
     ("{% filter upper %}{% endfilter %}", "filter"),
     ("{% with a = 1 %}{% endwith %}", "with"),
     ("{% autoescape true %}{% endautoescape %}", "autoescape"),
-    ("{% do x %}", "unknown tag 'do'"),
-    ("{% debug %}", "unknown tag 'debug'"),
+    ("{% print x %}", "print"),
+    ("{% do x %}", "no tag `do`"),
+    ("{% fro x in y %}{% endfor %}", "did you mean `for`?"),
+    ("{% endif %}", "belongs to no block"),
+    ("{% if x %}{% endfor %}", "the block to end is `{% if %}`"),
+    ("{% if x %}{% else %}{% else %}{% endif %}", "belongs to no block"),
     ("{% for x in y recursive %}{% endfor %}", "recursive"),
     ("{{ x ** 2 }}", "**"),
     ("{{ x.__class__ }}", "__class__"),
@@ -173,15 +182,26 @@ REFUSED = [
     ("{{ x is callable }}", "no test `callable`"),
     ("{{ x is filter }}", "no test `filter`"),
     ("{{ range(1, 2, 3, 4) }}", "range"),
-    ("{{ range(*x) }}", "range"),
+    ("{{ range(*x) }}", "unpack"),
     ("{{ 'a' if x }}", "else"),
-    ("{{ x", "end of print statement"),
-    ("{% if x %}", "endif"),
+    ("{{ x", "expected `}}`, not the end of the template"),
+    ("{{ x y }}", "expected `}}`, not `y`"),
+    ("{{ }}", "expected an expression, not `}}`"),
+    ("{{ x ]", "unexpected `]`"),
+    ("{{ (x] }}", "expected `)`, not `]`"),
+    ("{{ x ? 1 : 2 }}", "unexpected character `?`"),
+    ("{{ x | join(d=1, 2) }}", "after a named one"),
+    ("{{ x | join(d=1, d=2) }}", "with the name of another"),
+    ("{{ x.'y' }}", "a name or a number after `.`"),
+    ("{{ x is odd is even }}", "only one test"),
+    ("{{ '\\x4' }}", "truncated"),
+    ("{# x", "no `#}` ends this"),
+    ("{% raw %}{{ x }}", "no `{% endraw %}` ends this"),
+    ("{% if x %}", "`{% if %}` has no `{% endif %}`"),
     ("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", "nested too deeply"),
     ("{{ 1" + " + 1" * 300 + " }}", "too deeply"),
     ("{{ x" + " | upper" * 100 + " }}", "too deeply"),
     ("{% if x %}" * 70 + "{% endif %}" * 70, "too deeply"),
-    ("{% if x %}" + "{% elif y %}" * 70 + "{% endif %}", "too deeply"),
     ("{% for a in x %}" * 9 + "{% endfor %}" * 9, "nested loops"),
     ("{{ " + "9" * 5000 + " }}", "too many digits"),
     ("{{ x }}" * 300_000, "more expressions"),
@@ -214,7 +234,7 @@ def test_refused_when_parsed(template: str, words: str) -> None:
         ("{{ states | map(attribute='__class__') }}", "no `__class__`"),
         ("{{ states | join(attribute='left.__class__') }}", "no `__class__`"),
         ("{{ counts[numbers] }}", "no field `a list`"),
-        ("{{ range }}", "cannot print"),
+        ("{{ range }}", "'range' is undefined"),
         ("{{ 'a' * 3 }}", "`*` between a str and an int"),
         ("{{ [1] * 1000000000 }}", "`*` between a list and an int"),
         ("{{ '%999999999d' % 1 }}", "`%` between a str and an int"),
@@ -372,87 +392,247 @@ def test_a_text_without_braces_is_itself(text: str) -> None:
 
 
 @pytest.mark.parametrize("call", [lambda: Template.parse("{{ x }} {{ y }}").render({"x": 1})])
-def test_an_error_shows_nothing_of_jinja(call: Callable[[], str]) -> None:
+def test_an_error_shows_nothing_of_its_cause(call: Callable[[], str]) -> None:
     with pytest.raises(TemplateError) as caught:
         call()
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
 
-PRINTED = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+# ---------------------------------------------------------------- beside Jinja
+
+
+@jinja2.pass_context
+def shown(_: Any, value: Any) -> Any:
+    """A value as templates show it; of the context, for Jinja not to work it out when it parses."""
+    return value if isinstance(value, str | jinja2.Undefined) else json.dumps(value, ensure_ascii=False)
+
+
+class Jinja(ImmutableSandboxedEnvironment):
+    """Jinja's parser, compiler and scopes, over the values, filters and sums of templates."""
+
+    intercepted_binops = frozenset(["+", "-", "*", "/", "//", "%"])
+
+    def __init__(self) -> None:
+        super().__init__(
+            undefined=jinja2.StrictUndefined,
+            finalize=shown,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            cache_size=0,
+            optimized=False,
+        )
+        self.globals = {"range": lambda *bounds: Rendering({}).range(*bounds)}
+        self.filters = {name: self.filter(function, name) for name, function in FILTERS.items()}
+        self.tests = {
+            name: self.filter(lambda _, *given, test=test: test(*given), "default")
+            for name, test in TESTS.items()
+        }
+
+    def filter(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        """A filter as Jinja calls it."""
+
+        def call(value: Any, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(value, jinja2.Undefined):
+                value = nodes.Missing("?") if name == "default" else str(value)
+            return function(Rendering({}), value, *args, **kwargs)
+
+        return call
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        return getattr(obj, attribute) if isinstance(obj, LoopContext) else self.getitem(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        for part in (obj, argument):
+            if isinstance(part, jinja2.Undefined):
+                str(part)
+        if isinstance(argument, slice):
+            return Rendering({}).slice(obj, argument.start, argument.stop, argument.step)
+        found = nodes.part_of(obj, argument)
+        return self.undefined(hint=found.message) if isinstance(found, nodes.Missing) else found
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        for side in (left, right):
+            if isinstance(side, jinja2.Undefined):
+                str(side)
+        return nodes.Binary(1, operator, nodes.Const(1, left), nodes.Const(1, right)).value(Rendering({}))
+
+
+JINJA = Jinja()
+ABSENT = (
+    "cannot use",
+    "has no filter",
+    "has no test",
+    "has no tag",
+    "can only call",
+    "takes",
+    "unpack",
+    "needs",
+    "ends this",
+)
+"""What Jinja has and templates do not; it also takes a `{#` at the very end."""
+
+
+def beside_jinja(text: str, values: dict[str, Any]) -> str:
+    """Check that a template is what Jinja would make of it, of which it has a part."""
+    try:
+        template = Template.parse(text)
+    except TemplateError as error:
+        if any(words in error.message for words in ABSENT):
+            return "absent"
+        with pytest.raises((jinja2.TemplateSyntaxError, SyntaxError, ValueError)):
+            JINJA.from_string(text)
+        return "refused"
+    assume("range" not in template.names)
+    theirs = JINJA.from_string(text)
+    names = {name.name for name in JINJA.parse(text).find_all(jinja2.nodes.Name) if name.ctx == "load"}
+    assert names - {"a", "b", "loop", "range"} <= template.names.keys() <= names
+    try:
+        found = template.render(values)
+    except TemplateError:
+        with pytest.raises((TemplateError, jinja2.TemplateError, TypeError, ValueError, ArithmeticError)):
+            theirs.render(values)
+        return "failed"
+    assert found == theirs.render(values)
+    return "rendered"
+
+
+BASIC = st.sampled_from(
+    ["n", "text", "numbers", "record", "gone", "a", "1", "2.5", "'x'", '"a\\nb"', "true", "none"]
+)
+ATOMS = (
+    BASIC
+    | st.sampled_from(["1_0", "0x1F", "1e2", "'a' 'b'", "[]", "{}", "loop.index", "loop.last"])
+    | st.sampled_from(["record.left[0]", "numbers[-1]", "text[1:]", "-n"])
+)
+
+
+def expressions(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Expressions made of others."""
+    binary = st.sampled_from(
+        ["+", "-", "*", "/", "//", "%", "and", "or", "<", "==", "!=", ">=", "in", "not in"]
+    )
+    tests = st.sampled_from(
+        ["defined", "undefined", "string", "number", "none", "odd", "divisibleby 2", "mapping"]
+    )
+    filters = st.sampled_from(
+        ["length", "upper", "title", "trim", "first", "last", "default('d')", "default('d', true)", "list"]
+    ) | st.sampled_from(
+        [
+            "join(', ')",
+            "join",
+            "reverse",
+            "abs",
+            "wordcount",
+            "indent(2)",
+            "indent('> ', first=true)",
+            "string",
+        ]
+    )
+    return st.one_of(
+        st.builds("({})".format, inner),
+        st.builds("{} {} {}".format, inner, binary, inner),
+        st.builds("{} {} {} {} {}".format, inner, binary, inner, binary, inner),
+        st.builds("{}({})".format, st.sampled_from(["-", "+"]), inner),
+        st.builds("(not {})".format, inner),
+        st.builds("{} if {} else {}".format, inner, inner, inner),
+        st.builds("{} is {}{}".format, inner, st.sampled_from(["", "not "]), tests),
+        st.builds("{} | {}".format, inner, filters),
+        st.builds("(({}) | default(1)).{}".format, inner, st.sampled_from(["left", "0", "1"])),
+        st.builds(
+            "(({}) | default(1))[{}]".format, inner, inner | st.sampled_from(["1:", ":-1", "::2", "-1"])
+        ),
+        st.builds("[({}) | default(1), ({}) | default(2)]".format, inner, inner),
+        st.builds("(({}) | string) ~ (({}) | string)".format, inner, inner),
+        st.builds("{{'left': ({}) | default(1), 'b': ({}) | default(2)}}".format, inner, inner),
+        st.builds("range({})".format, inner),
+    )
+
+
+EXPRESSIONS = st.recursive(ATOMS, expressions, max_leaves=6)
+LISTED = EXPRESSIONS | st.builds("({}) | default(1), ({}) | default(2)".format, EXPRESSIONS, EXPRESSIONS)
+SPACES = st.sampled_from(["", " ", "\n", "\n  ", " x ", "é\r\n"])
+SIGNS = st.sampled_from(["", "", "", "-", "+"])
+
+
+def blocks(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Texts with blocks made of others."""
+    targets = st.sampled_from(["a", "a, b", "(a, b)", "(a,)"])
+    return st.one_of(
+        st.builds("{}{}".format, inner, inner),
+        st.builds(
+            "{}{{%{} if {} %}}{}{{% else{}%}}{}{{% endif %}}".format,
+            SPACES, SIGNS, EXPRESSIONS, inner, SIGNS, inner,
+        ),
+        st.builds(
+            "{{% if {} %}}{}{{% elif {}: %}}{}{{%{} endif %}}".format,
+            EXPRESSIONS, inner, EXPRESSIONS, inner, SIGNS,
+        ),
+        st.builds(
+            "{}{{% for {} in {} %}}{}{{% endfor{}%}}".format, SPACES, targets, LISTED, inner, SIGNS
+        ),
+        st.builds(
+            "{{% for a in {} if {} %}}{}{{% else %}}{}{{% endfor %}}{}".format,
+            EXPRESSIONS, EXPRESSIONS, inner, inner, SPACES,
+        ),
+        st.builds("{{%{} raw %}}{}{{%{} endraw %}}".format, st.sampled_from(["", "-"]), inner, SIGNS),
+    )  # fmt: skip
+
+
+TEXTS = st.recursive(
+    SPACES
+    | st.builds("{}{{{{{}{}{}}}}}".format, SPACES, SIGNS, LISTED, st.sampled_from(["", "-", " "]))
+    | st.builds("{{#{}{}#}}{}".format, SIGNS, SPACES, SPACES),
+    blocks,
     max_leaves=6,
 )
-
-
-@tried(200)
-@given(
-    st.lists(st.sampled_from(["{{ a }}", "{{ b }}", "{{c}}", "{{ range }}", "text\n", " <&> "])),
-    st.dictionaries(st.sampled_from("abc"), PRINTED),
+GIVEN = st.fixed_dictionaries(
+    {
+        "n": st.integers(-3, 5) | st.floats(-2, 3),
+        "a": st.booleans() | st.just("a & <b>"),
+        "text": st.text(alphabet="ab <\n-é", max_size=6),
+        "numbers": st.lists(st.integers(-2, 3), max_size=3),
+        "record": st.fixed_dictionaries({"left": st.lists(st.text("xy", max_size=2), max_size=2)}),
+    }
 )
-def test_a_template_that_only_puts_in_values_is_what_jinja_would_make_of_it(
-    parts: list[str], values: dict[str, Any]
-) -> None:
-    text = "".join(parts)
-    plain = runnable(tree(text))
-    assert isinstance(plain, PlainTemplate) == ("range" not in text)
-    outcomes = []
-    for template in (plain, SandboxedTemplate(tree(text))):
-        try:
-            outcomes.append((template.render(values), None))
-        except TemplateError as error:
-            outcomes.append((error.message, error.line))
-    assert outcomes[0] == outcomes[1]
 
 
-PIECES = ["{{ a }}", "{{b}}", "{{\n a\t}}", "{{ None }}", "{{ a | upper }}", "{{ a", "{{", "}}", "{", "}"]
-PIECES += [
-    "{#",
-    "text",
-    " ",
-    "\n",
-    "\r\n",
-    "{% if a %}",
-    "{%",
-    "%}",
-    "{{ _a }}",
-    "{{ a.b }}",
-    "{{- a }}",
-    "é",
-]
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")  # of Python, which compiles what Jinja makes
+@tried(600)
+@given(TEXTS, GIVEN)
+def test_a_template_is_what_jinja_makes_of_it(text: str, values: dict[str, Any]) -> None:
+    event(beside_jinja(text, values))
 
 
-@tried(500)
-@given(st.lists(st.sampled_from(PIECES), max_size=6))
-def test_what_is_read_without_jinja_is_what_jinja_reads(pieces: list[str]) -> None:
+@tried(600)
+@given(FRAGMENTS)
+def test_what_is_refused_is_refused_by_jinja(text: str) -> None:
+    event(beside_jinja(text, VALUES))
+
+
+@given(
+    st.lists(
+        st.sampled_from(["{{ a }}", "{{b}}", "{{\n c.d\t}}", "{{ e | upper }}", "text\n", "{#\n#}", "é"])
+    )
+)
+def test_a_place_is_where_the_name_stands(pieces: list[str]) -> None:
     text = "".join(pieces)
-    read = read_plain(text)
-    try:
-        root = tree(text)
-        names, whole = check(root), runnable(root)
-    except TemplateError:
-        assert read is None
-        return
-    in_doubt = any(mark in text for mark in ("{%", "{#", "{{{", "{{-", "\r"))
-    assert (read is not None) == (isinstance(whole, PlainTemplate) and not in_doubt)
-    if read is not None:
-        values = dict.fromkeys(names, "a text")
-        assert read.render(values) == whole.render(values)
-        places = [[(line, place_of(line)) for line in found.values()] for found in (read.names, names)]
-        assert read.names.keys() == names.keys() and places[0] == places[1]
+    for name, place in Template.parse(text).names.items():
+        assert isinstance(place, Place)
+        assert text[place.start : place.end] == name
+        assert place == text.count("\n", 0, place.start) + 1
+        assert not set(re.findall(rf"[^a-z]{name}[^a-z]", text[: place.start]))
 
 
-def place_of(line: int) -> int:
-    """The number of the token."""
-    assert isinstance(line, Place)
-    return line.index
+def test_a_place_of_a_text_with_other_line_breaks_is_its_line() -> None:
+    place = Template.parse("one\r\ntwo\r{{ x }}").names["x"]
+    assert place == 3 and not isinstance(place, Place)
 
 
-def test_a_prompt_that_only_shows_inputs_needs_no_jinja() -> None:
+def test_templates_need_no_jinja() -> None:
     code = (
         "import sys; from gotlang.templates import Template\n"
-        "found = Template.parse('Sort {{ numbers }}: {{ how }}')\n"
-        "print(found.render({'numbers': [2, 1], 'how': 'up'}), *found.names, 'jinja2' in sys.modules)"
+        "found = Template.parse('Sort {% for n in numbers %}{{ n | abs }}{% endfor %}: {{ how }}')\n"
+        "print(found.render({'numbers': [2, -1], 'how': 'up'}), *found.names, {'jinja2'} & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "Sort [2, 1]: up numbers how False\n"
+    assert done.stdout == "Sort 21: up numbers how set()\n"

@@ -252,12 +252,13 @@ def _place(text: e.Constant, place: int | None, source: Source | None) -> Span:
     """The span of a place in a template (its line counts from 1); of the whole text where it is not known."""
     if source is None or place is None:
         return text.span
-    from gotlang.templates.sandbox import placed
+    from gotlang.templates.nodes import Place
 
     value, quotes = str(text.value), 3 if text.long else 1
     first, last = text.span.start + quotes, text.span.end - quotes
-    found = placed(value, place)
-    if found is None:
+    if isinstance(place, Place):
+        found = place.start, place.end
+    else:
         lines = value.split("\n")[:place]
         found = len("\n".join(lines)) - len(lines[-1].lstrip()), len("\n".join(lines))
     at = origins(source.text[first:last], text.long)

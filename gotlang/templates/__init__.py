@@ -1,8 +1,8 @@
 """Prompt texts: templates in Jinja's notation that can fill values into a text and do nothing else.
 
-A program may be untrusted, so a template is refused when it is parsed unless everything in it is known to be
-harmless (`rules.py`), reads only plain values (`sandbox.py`), and pays for its work from a budget
-(`budget.py`): no timeout interrupts a CPU loop inside a template.
+A program may be untrusted, so a template has no more than the part of that notation that is harmless
+(`parser.py`), reads only plain values (`nodes.py`), and pays for its work from a budget (`rendering.py`): no
+timeout interrupts a CPU loop inside a template.
 
 A text is shown as it is, every other value as JSON: `[3, 4]`, `{"left": 2.5}`, `true`, `null`. One newline at
 the very end of the template is dropped, as in Jinja.
@@ -15,12 +15,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang.frozen import Frozen
-from gotlang.templates.plain import PlainTemplate, read_plain
+from gotlang.templates.nodes import Data, Name, Node, Shown
+from gotlang.templates.parser import names, parse
+from gotlang.templates.rendering import FAILURES, Rendering
 
 if TYPE_CHECKING:
-    from jinja2 import nodes
-
-    from gotlang.templates.sandbox import SandboxedTemplate
     from gotlang.templates.typed import Problem
     from gotlang.types import Type
 
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
 @final
 class Template(Frozen, frozen=True):
     """A parsed template, equal to others of the same text. `names` are the values it needs, each with
-    its first place (see `gotlang.templates.sandbox.placed`)."""
+    its first place (see `gotlang.templates.nodes.Place`)."""
 
-    incidental = frozenset({"names", "_runnable"})
+    incidental = frozenset({"names", "_body"})
 
     text: str
     names: Mapping[str, int]
-    _runnable: PlainTemplate | SandboxedTemplate
+    _body: tuple[Node, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As its text: it is parsed where it arrives."""
@@ -51,12 +50,21 @@ class Template(Frozen, frozen=True):
         Raises TemplateError, with the line, if a value is missing or of the wrong kind, and if the text would
         need more than 100,000 iterations of loops, 10 million characters, or a similar amount of work.
         """
-        return self._runnable.render(values)
+        run = Rendering(values)
+        try:
+            for part in self._body:
+                part.write(run)
+        except FAILURES as error:
+            raise run.failure(error) from None
+        return "".join(run.parts)
 
     @property
     def plain(self) -> bool:
         """Whether it only shows values, each as it is."""
-        return isinstance(self._runnable, PlainTemplate)
+        return all(
+            isinstance(part, Data) or (isinstance(part, Shown) and isinstance(part.expression, Name))
+            for part in self._body
+        )
 
     def longest(
         self, tokens: Callable[[Any], int], sizes: Mapping[str, float], counts: Mapping[str, float]
@@ -65,32 +73,18 @@ class Template(Frozen, frozen=True):
         `gotlang.templates.longest.Longest`)."""
         from gotlang.templates.longest import Longest
 
-        return Longest(tokens, sizes, counts).blocks(self._root.body)
-
-    @property
-    def _root(self) -> nodes.Template:
-        """Jinja's tree of the text."""
-        if not isinstance(self._runnable, PlainTemplate):
-            return self._runnable.root
-        from gotlang.templates.rules import tree
-
-        return tree(self.text)
+        return Longest(tokens, sizes, counts).blocks(self._body)
 
     def problems(self, types: Mapping[str, Type]) -> list[Problem]:
         """What fails in every rendering with values of these types; names without a type are passed over."""
-        if isinstance(self._runnable, PlainTemplate):  # any value can be shown
+        if self.plain:  # any value can be shown
             return []
         from gotlang.templates.typed import TypedTemplate
 
-        return TypedTemplate().check(self._runnable.root, types)
+        return TypedTemplate().check(self._body, types)
 
 
 @lru_cache(maxsize=1024)
 def _parse(text: str) -> Template:
-    if (plain := read_plain(text)) is not None:
-        return Template(text, plain.names, plain)
-    from gotlang.templates.rules import check, tree
-    from gotlang.templates.sandbox import runnable
-
-    root = tree(text)
-    return Template(text, check(root), runnable(root))
+    body = parse(text)
+    return Template(text, names(body), body)

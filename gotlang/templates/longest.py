@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from jinja2 import nodes
-
 from gotlang.flows import SCATTERED
+from gotlang.templates import nodes
 
 _NUMBER: Final = 310
 """Tokens of a number that is worked out, at most; large whole ones are as long as what they are made of."""
@@ -45,13 +44,15 @@ class Longest:
 
     def _block(self, node: nodes.Node) -> float:
         match node:
-            case nodes.Output():
-                return sum(map(self._expression, node.nodes))
+            case nodes.Data(text=text):
+                return self.tokens(text)
+            case nodes.Shown(expression=expression):
+                return self._expression(expression)
             case nodes.If():
-                ways = (self.blocks(way) for way in (node.body, node.else_))
-                return max(*ways, *map(self._block, node.elif_))
+                ways = (branch.body for branch in node.branches)
+                return max(map(self.blocks, (node.otherwise, *ways)))
             case nodes.For():
-                count, whole = self._count(node.iter), self._expression(node.iter)
+                count, whole = self._count(node.iterable), self._expression(node.iterable)
                 # A block is no longer than a line that leads from no element to one that is all of them.
                 empty, full = (self._inside(node, size).blocks(node.body) for size in (0.0, whole))
                 return (count * empty if empty else 0) + (full - empty if full < math.inf else full)
@@ -59,8 +60,7 @@ class Longest:
 
     def _inside(self, loop: nodes.For, size: float) -> Longest:
         """The bounds in a loop, where an element takes so much."""
-        names = [loop.target.name] if isinstance(loop.target, nodes.Name) else []
-        names += [target.name for target in loop.target.find_all(nodes.Name)]
+        names = [target.name for target in nodes.named(loop.target)]
         own = dict.fromkeys(names, size)
         counts = {**self.counts, **dict.fromkeys(names, size or 1)}
         return Longest(self.tokens, {**self.sizes, **own, "loop": size + _NUMBER}, counts)
@@ -70,38 +70,36 @@ class Longest:
         match node:
             case nodes.Name():
                 return self.counts.get(node.name, math.inf)
-            case nodes.Getattr() | nodes.Getitem():
+            case nodes.Getattr() | nodes.Getitem() | nodes.Slice():
                 return self._count(node.node)
-            case nodes.Filter(name=name) if name in _SAME_COUNT and node.node is not None:
+            case nodes.Filter(name=name) if name in _SAME_COUNT:
                 return self._count(node.node)
-            case nodes.List() | nodes.Tuple():
+            case nodes.List():
                 return len(node.items)
-            case nodes.Call(args=[nodes.Const(value=int() as stop)]):
+            case nodes.Range(args=(nodes.Const(constant=int() as stop),)):
                 return max(0, stop)
-            case nodes.Call(args=[nodes.Filter(name="length" | "count", node=nodes.Expr() as of)]):
+            case nodes.Range(args=(nodes.Filter(name="length" | "count", node=of),)):
                 return self._count(of)
         return math.inf
 
-    def _expression(self, node: nodes.Node | None) -> float:
+    def _expression(self, node: nodes.Expression) -> float:
         of = self._expression
         match node:
-            case nodes.TemplateData():
-                return self.tokens(node.data)
-            case nodes.Const():
-                return self.tokens(node.value)
+            case nodes.Const(constant=constant):
+                return self.tokens(constant)
             case nodes.Name():
                 return self.sizes.get(node.name, math.inf)
-            case nodes.Getattr() | nodes.Getitem() | nodes.Neg() | nodes.Pos():
+            case nodes.Getattr() | nodes.Getitem() | nodes.Slice() | nodes.Signed():
                 return of(node.node) + 1
-            case nodes.Compare() | nodes.Not() | nodes.Test() | nodes.Div():
+            case nodes.Compare() | nodes.Not() | nodes.Test() | nodes.Binary(sign="/"):
                 return _NUMBER
-            case nodes.CondExpr():
-                return max(of(node.expr1), of(node.expr2))
-            case nodes.BinExpr() if not isinstance(node, nodes.Pow):
+            case nodes.Conditional():
+                return max(of(node.then), of(node.otherwise))
+            case nodes.Binary() | nodes.And() | nodes.Or():
                 return max(_NUMBER, of(node.left) + of(node.right) + 1)
             case nodes.Concat():
-                return sum(map(of, node.nodes))
-            case nodes.List() | nodes.Tuple():
+                return sum(map(of, node.items))
+            case nodes.List():
                 return sum((of(item) + _BESIDE for item in node.items), 2)
             case nodes.Filter(name="join"):
                 return of(node.node) * (1 + sum(map(of, node.args)))

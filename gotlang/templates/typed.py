@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from inspect import signature
 from operator import add, mul, sub
 from typing import Any, Final, final
 
-from jinja2 import nodes
 from msgspec import Struct
 
 from gotlang.diagnostics import nearest
-from gotlang.templates.filters import FILTERS, METHODS, WIDEST
+from gotlang.templates import nodes
+from gotlang.templates.filters import FILTERS, METHODS, WIDEST, parameters
 from gotlang.types import (
     ANY,
     BOOL,
@@ -49,7 +48,7 @@ _ENDS: Final[Mapping[str, str]] = {"loop.previtem": "first", "loop.nextitem": "l
 
 @final
 class Problem(Struct, frozen=True):
-    """Something that fails whenever it is rendered; the `place` is one of `gotlang.templates.sandbox`."""
+    """Something that fails whenever it is rendered; the `place` is one of `gotlang.templates.nodes`."""
 
     message: str
     place: int
@@ -62,18 +61,18 @@ Facts = dict[str, Type]
 
 @final
 class TypedTemplate:
-    """One walk over a tree that `rules.check` accepted, with the types of the names that it shows."""
+    """One walk over a tree, with the types of the names that it shows."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
-    def check(self, root: nodes.Template, names: Mapping[str, Type]) -> list[Problem]:
+    def check(self, body: Iterable[nodes.Node], names: Mapping[str, Type]) -> list[Problem]:
         """The problems of a template whose names have these types; a name without one is passed over."""
-        self._all(root.body, dict(names))
+        self._all(body, dict(names))
         return self.problems
 
     def _wrong(self, node: nodes.Node, message: str, help: str | None = None) -> Type:
-        self.problems.append(Problem(message, node.lineno, help))
+        self.problems.append(Problem(message, node.place, help))
         return ANY
 
     # ---------------------------------------------------------------- statements
@@ -81,29 +80,28 @@ class TypedTemplate:
     def _all(self, found: Iterable[nodes.Node], names: Facts) -> None:
         for node in found:
             match node:
-                case nodes.Output():
-                    for part in node.nodes:
-                        self.infer(part, names)
+                case nodes.Data():
+                    pass
+                case nodes.Shown():
+                    self.infer(node.expression, names)
                 case nodes.If():
                     self._if(node, names)
                 case nodes.For():
                     self._for(node, names)
-                case nodes.Scope():
-                    self._all(node.body, names)
-                case nodes.TemplateData():
-                    pass
                 case _:
                     raise AssertionError(f"`{type(node).__name__}` is allowed and has no rule")
 
     def _if(self, node: nodes.If, names: Facts) -> None:
-        for branch in (node, *node.elif_):
+        for branch in node.branches:
             self.infer(branch.test, names)
             self._all(branch.body, names | _facts(branch.test, True, names, self))
             names = names | _facts(branch.test, False, names, self)
-        self._all(node.else_, names)
+        self._all(node.otherwise, names)
 
     def _for(self, node: nodes.For, names: Facts) -> None:
-        element = self._elements(node.iter, self.infer(node.iter, names), "a loop iterates over a list")
+        element = self._elements(
+            node.iterable, self.infer(node.iterable, names), "a loop iterates over a list"
+        )
         bound: dict[str, Type] = {}
         self._bind(node.target, element, bound)
         hidden = tuple(bound)
@@ -113,18 +111,18 @@ class TypedTemplate:
             inside |= _facts(node.test, True, inside, self)
         loop = {"loop.previtem": NONE, "loop.nextitem": NONE, "loop.item": element}
         self._all(node.body, inside | loop)
-        self._all(node.else_, names)
+        self._all(node.otherwise, names)
 
-    def _bind(self, target: nodes.Node, element: Type, bound: dict[str, Type]) -> None:
+    def _bind(self, target: nodes.Name | nodes.Names, element: Type, bound: dict[str, Type]) -> None:
         match target:
             case nodes.Name():
                 bound[target.name] = element
-            case nodes.Tuple():
+            case nodes.Names():
                 parts = self._parts(target, element)
                 for item, part in zip(target.items, parts, strict=True):
                     self._bind(item, part, bound)
 
-    def _parts(self, target: nodes.Tuple, element: Type) -> list[Type]:
+    def _parts(self, target: nodes.Names, element: Type) -> list[Type]:
         count = len(target.items)
         if element == ANY:
             return [ANY] * count
@@ -146,9 +144,7 @@ class TypedTemplate:
         if (path := _path(node)) is not None and path in names:
             return self._of_loop(node, names, path) if path in _ENDS else names[path]
         match node:
-            case nodes.TemplateData():
-                return STR
-            case nodes.Const(value=value):
+            case nodes.Const(constant=value):
                 return LiteralType((value,)) if isinstance(value, str) else _CONSTANTS[type(value)]
             case nodes.Name():
                 return ANY  # reported as unknown
@@ -158,12 +154,14 @@ class TypedTemplate:
                 return self._field(node, self.infer(node.node, names), node.attr)
             case nodes.Getitem():
                 return self._getitem(node, names)
-            case nodes.List() | nodes.Tuple():
+            case nodes.Slice():
+                return self._slice(node, names)
+            case nodes.List():
                 return ListType(_common([self.infer(item, names) for item in node.items]))
             case nodes.Dict():
                 return self._dict(node, names)
             case nodes.Concat():
-                for part in node.nodes:
+                for part in node.items:
                     self.infer(part, names)
                 return STR
             case nodes.And() | nodes.Or():
@@ -173,17 +171,16 @@ class TypedTemplate:
                 return BOOL
             case nodes.Compare():
                 return self._compare(node, names)
-            case nodes.CondExpr():
+            case nodes.Conditional():
                 self.infer(node.test, names)
-                then = self.infer(node.expr1, names | _facts(node.test, True, names, self))
-                assert node.expr2 is not None
-                return _join(then, self.infer(node.expr2, names | _facts(node.test, False, names, self)))
-            case nodes.Neg() | nodes.Pos():
+                then = self.infer(node.then, names | _facts(node.test, True, names, self))
+                return _join(then, self.infer(node.otherwise, names | _facts(node.test, False, names, self)))
+            case nodes.Signed():
                 found = self.infer(node.node, names)
-                return found if self._is(node, found, FLOAT, f"`{node.operator}` needs a number") else ANY
-            case nodes.BinExpr():
+                return found if self._is(node, found, FLOAT, f"`{node.sign}` needs a number") else ANY
+            case nodes.Binary():
                 return self._binary(node, names)
-            case nodes.Call():
+            case nodes.Range():
                 return self._range(node, names)
             case nodes.Filter():
                 return self._filter(node, names)
@@ -222,8 +219,6 @@ class TypedTemplate:
 
     def _getitem(self, node: nodes.Getitem, names: Facts) -> Type:
         value = self.infer(node.node, names)
-        if isinstance(node.arg, nodes.Slice):
-            return self._slice(node.arg, value, names)
         constant = _constant(node.arg)
         index = self.infer(node.arg, names)
         if value == ANY or index == ANY:
@@ -240,12 +235,13 @@ class TypedTemplate:
             return value.types[constant] if constant in (0, 1, -1, -2) else _join(*value.types)
         if not isinstance(value, ListType) and not is_text(value):
             return self._lacks(node.node, value, "elements")
-        items = node.node.items if isinstance(node.node, nodes.List | nodes.Tuple) else None
+        items = node.node.items if isinstance(node.node, nodes.List) else None
         if items is not None and isinstance(constant, int) and not -len(items) <= constant < len(items):
             return self._wrong(node, f"position {constant} of {len(items)} elements")
         return value.element if isinstance(value, ListType) else STR
 
-    def _slice(self, node: nodes.Slice, value: Type, names: Facts) -> Type:
+    def _slice(self, node: nodes.Slice, names: Facts) -> Type:
+        value = self.infer(node.node, names)
         for end in (node.start, node.stop, node.step):
             if end is not None:
                 self._is(end, self.infer(end, names), INT, "a slice takes whole numbers")
@@ -259,10 +255,10 @@ class TypedTemplate:
 
     def _dict(self, node: nodes.Dict, names: Facts) -> Type:
         fields: list[tuple[str, Type]] = []
-        for pair in node.items:
-            self._is(pair.key, self.infer(pair.key, names), STR, "the name of a field is a text")
-            fields.append((str(_constant(pair.key)), self.infer(pair.value, names)))
-        if all(isinstance(_constant(pair.key), str) for pair in node.items):
+        for key, value in node.items:
+            self._is(key, self.infer(key, names), STR, "the name of a field is a text")
+            fields.append((str(_constant(key)), self.infer(value, names)))
+        if all(isinstance(_constant(key), str) for key, _ in node.items):
             return RecordType(tuple(dict(fields).items()))
         return DictType(_common([type_ for _, type_ in fields]))
 
@@ -273,30 +269,30 @@ class TypedTemplate:
         return _join(left if holds else _present(left), right)
 
     def _compare(self, node: nodes.Compare, names: Facts) -> Type:
-        left_node, left = node.expr, self.infer(node.expr, names)
-        for operand in node.ops:
-            right = self.infer(operand.expr, names)
+        left_node, left = node.left, self.infer(node.left, names)
+        for sign, operand in node.operands:
+            right = self.infer(operand, names)
             if left != ANY and right != ANY:
-                self._compared(operand, left_node, left, right)
-            left_node, left = operand.expr, right
+                self._compared(sign, left_node, left, operand, right)
+            left_node, left = operand, right
         return BOOL
 
-    def _compared(self, operand: nodes.Operand, node: nodes.Node, left: Type, right: Type) -> None:
+    def _compared(self, sign: str, node: nodes.Node, left: Type, operand: nodes.Node, right: Type) -> None:
         one, other = _named(left), _named(right)
-        match operand.op:
-            case "eq" | "ne":
+        match sign:
+            case "==" | "!=":
                 if NONE not in (left, right) and not _alike(left, right):
                     self._wrong(node, f"{one} and {other} are never equal")
                 elif isinstance(left, LiteralType) and isinstance(right, LiteralType):
                     self._one_of(node, left, right)
-            case "in" | "notin":
+            case "in" | "not in":
                 if is_text(right) or _is_mapping(right):
                     self._is(node, left, STR, f"`in` {other} looks for a text")
                 elif isinstance(right, ListType):
                     if not _alike(left, right.element):
                         self._wrong(node, f"{other} never contains {one}")
                 else:
-                    self._unfit(operand.expr, right, "`in` needs a list, a text or a record")
+                    self._unfit(operand, right, "`in` needs a list, a text or a record")
             case _:
                 if not _ordered(left, right):
                     self._wrong(node, f"{one} and {other} cannot be ordered")
@@ -307,11 +303,11 @@ class TypedTemplate:
             guess = nearest(narrow.values[0], wide.values)
             self._wrong(node, f"{left} is never {right}", help=f'did you mean "{guess}"?' if guess else None)
 
-    def _binary(self, node: nodes.BinExpr, names: Facts) -> Type:
+    def _binary(self, node: nodes.Binary, names: Facts) -> Type:
         left, right = self.infer(node.left, names), self.infer(node.right, names)
         if left == ANY or right == ANY:
             return ANY
-        sign = node.operator
+        sign = node.sign
         numbers = _is_number(left) and _is_number(right)
         if sign == "+" and _texts(left, right):
             return STR
@@ -325,7 +321,7 @@ class TypedTemplate:
             return self._wrong(node.right, "a division by zero")
         return FLOAT if sign == "/" or FLOAT in (left, right) else INT
 
-    def _range(self, node: nodes.Call, names: Facts) -> Type:
+    def _range(self, node: nodes.Range, names: Facts) -> Type:
         for bound in node.args:
             self._is(bound, self.infer(bound, names), INT, "`range` needs whole numbers")
         if len(node.args) == 3 and _constant(node.args[2]) == 0:
@@ -339,7 +335,7 @@ class TypedTemplate:
         )
         if node.name in ("divisibleby", "even", "odd"):
             self._is(node, value, FLOAT, f"`is {node.name}` needs a number")
-        for argument in [*node.args, *(pair.value for pair in node.kwargs)]:
+        for argument in [*node.args, *(value for _, value in node.kwargs)]:
             self._is(argument, self.infer(argument, names), FLOAT, f"`{node.name}` needs a number")
             if _constant(argument) == 0:
                 self._wrong(argument, "a division by zero")
@@ -390,9 +386,8 @@ class TypedTemplate:
     # ---------------------------------------------------------------- filters
 
     def _filter(self, node: nodes.Filter, names: Facts) -> Type:
-        assert node.node is not None
         given = dict(zip(_PARAMETERS.get(node.name, ()), node.args, strict=False))
-        given |= {str(pair.key): pair.value for pair in node.kwargs}
+        given |= dict(node.kwargs)
         if node.name == "default" and (_path(node.node) or "") in _ENDS:
             value = names.get("loop.item", ANY)
         else:
@@ -415,7 +410,7 @@ class TypedTemplate:
         return self._filtered(node, value, given, names)
 
     def _filtered(
-        self, node: nodes.Filter, value: Type, given: Mapping[str, nodes.Expr], names: Facts
+        self, node: nodes.Filter, value: Type, given: Mapping[str, nodes.Expression], names: Facts
     ) -> Type:
         name = node.name
         match name:
@@ -479,7 +474,7 @@ class TypedTemplate:
                 return _join(_present(value) if "boolean" in given else value, default)
         return STR  # every other filter shows any value as a text, and changes that
 
-    def _attribute(self, node: nodes.Filter, element: Type, given: Mapping[str, nodes.Expr]) -> Type:
+    def _attribute(self, node: nodes.Filter, element: Type, given: Mapping[str, nodes.Expression]) -> Type:
         """The type of the part of an element that a filter's `attribute` names; the element's without one."""
         if "attribute" not in given or element == ANY:
             return element
@@ -511,13 +506,12 @@ _ARGUMENTS: Final[Mapping[tuple[str, str], tuple[Type, Callable[[Any], bool], st
 }
 """The arguments of filters that must be of a type, and what a constant one must be besides."""
 
-_PARAMETERS: Final = {name: list(signature(filter_).parameters)[2:] for name, filter_ in FILTERS.items()}
+_PARAMETERS: Final = {name: parameters(filter_, 2) for name, filter_ in FILTERS.items()}
 
 
 def _owner(node: nodes.Node) -> nodes.Node:
     """What a filter, a test or a field is of; the expression itself if it is something else."""
-    inner = node.node if isinstance(node, nodes.Filter | nodes.Test | nodes.Getattr | nodes.Getitem) else None
-    return inner or node
+    return node.node if isinstance(node, nodes.Applied | nodes.Getattr | nodes.Getitem) else node
 
 
 def _listed(cases: Iterable[RecordType]) -> str:
@@ -531,16 +525,16 @@ def _named(type_: Type) -> str:
 def _constant(node: nodes.Node) -> Any:
     """The value of a constant or of arithmetic of such; None for anything else."""
     match node:
-        case nodes.Const(value=value):
-            return value
-        case nodes.Neg() | nodes.Pos():
+        case nodes.Const(constant=constant):
+            return constant
+        case nodes.Signed():
             value = _constant(node.node)
             number = isinstance(value, int | float)
-            return (-value if isinstance(node, nodes.Neg) else value) if number else None
-        case nodes.Add() | nodes.Sub() | nodes.Mul():
+            return (-value if node.sign == "-" else value) if number else None
+        case nodes.Binary(sign="+" | "-" | "*"):
             left, right = _constant(node.left), _constant(node.right)
             if isinstance(left, int | float) and isinstance(right, int | float):
-                return _FOLDED[node.operator](left, right)
+                return _FOLDED[node.sign](left, right)
     return None
 
 
@@ -600,7 +594,7 @@ def _path(node: nodes.Node) -> str | None:
     match node:
         case nodes.Name(name=name):
             return name
-        case nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str() as name)):
+        case nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(constant=str() as name)):
             before = _path(node.node)
             return f"{before}.{name}" if before is not None else None
     return None
@@ -622,15 +616,15 @@ def _facts(condition: nodes.Node, holds: bool, names: Facts, walk: TypedTemplate
         case nodes.Not():
             return _facts(condition.node, not holds, names, walk)
         case nodes.And() | nodes.Or() if isinstance(condition, nodes.And) is holds:
-            left = _facts(condition.left, holds, names, walk)
-            return left | _facts(condition.right, holds, names | left, walk)
-        case nodes.Compare(expr=expr, ops=[nodes.Operand(op=sign, expr=other)]):
-            if sign in ("eq", "ne") and isinstance(other, nodes.Const):
-                return _told(expr, [other.value], holds is (sign == "eq"), names)
-            if sign in ("in", "notin") and isinstance(other, nodes.List):
-                values = [item.value for item in other.items if isinstance(item, nodes.Const)]
+            found = _facts(condition.left, holds, names, walk)
+            return found | _facts(condition.right, holds, names | found, walk)
+        case nodes.Compare(left=left, operands=((sign, other),)):
+            if sign in ("==", "!=") and isinstance(other, nodes.Const):
+                return _told(left, [other.constant], holds is (sign == "=="), names)
+            if sign in ("in", "not in") and isinstance(other, nodes.List):
+                values = [item.constant for item in other.items if isinstance(item, nodes.Const)]
                 whole = len(values) == len(other.items)
-                return _told(expr, values, holds is (sign == "in"), names) if whole else {}
+                return _told(left, values, holds is (sign == "in"), names) if whole else {}
         case nodes.Test(name="none"):
             return _told(condition.node, [None], holds, names)
         case nodes.Test(name=name):
@@ -649,7 +643,7 @@ def _facts(condition: nodes.Node, holds: bool, names: Facts, walk: TypedTemplate
     return {}
 
 
-def _told(node: nodes.Node, values: Sequence[Any], equal: bool, names: Facts) -> Facts:
+def _told(node: nodes.Expression, values: Sequence[Any], equal: bool, names: Facts) -> Facts:
     """What is known of an expression that equals one of some constants, or none of them."""
     path = _path(node)
     if path is None:
