@@ -9,6 +9,7 @@ import math
 import os
 import platform
 import random
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -138,6 +139,7 @@ async def run_study(
         raise UsageError("studies need Optuna", help=pip_install("tune"))
     if plan.searches and picked is None:
         require_dspy()
+    _use_one_thread()
     from optuna.exceptions import StorageInternalError
 
     options = _options(plan, options or Options())
@@ -154,6 +156,14 @@ async def run_study(
                 raise lost(error) from None
             finally:
                 study.close()
+
+
+def _use_one_thread() -> None:
+    """Let numpy calculate in one thread, unless it is loaded already: a study's matrices are small, and
+    threads that share a busy machine's processors wait for each other."""
+    if "numpy" not in sys.modules:
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+            os.environ.setdefault(name, "1")
 
 
 def _options(plan: StudyPlan, options: Options) -> Options:
