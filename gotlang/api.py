@@ -95,9 +95,9 @@ class Program(CheckedProgram):
     """A program that compiles, ready to run. Get one from `load` or `compile`.
 
     `schemes`, `params` and `prompts` are its parts by name. In its methods, `scheme` is the name of a scheme
-    (default: of the file's own the one named like it, otherwise the last one), `options` are those of the
-    runs (default: `Options()`), `level` is an optimization level from 0 to 2, and `on_session` is called with
-    the open session, which can be stopped.
+    (default: the one named like the file, otherwise the last one of the file), `options` are the options of
+    the runs (default: `Options()`), `level` is an optimization level from 0 to 2, and `on_session` is called
+    with the open session, for example to stop it.
     """
 
     async def arun(
@@ -219,13 +219,13 @@ class Program(CheckedProgram):
         sample: int | tuple[int, int] | None = None,
         metrics: Sequence[str] = (),
     ) -> Dataset:
-        """Rows as inputs of a scheme: those of a data file, of a list of mappings or of a DataFrame.
+        """The rows of a data file, a list of mappings or a DataFrame, as inputs of a scheme.
 
         `columns` maps inputs, and `truth`, to columns (default: inferred). `rows` is a slice such as
-        "900:1000" or `slice(900, 1000)`, or a list such as "3,7,-1", `sample` draws so many of these at
-        random (with a seed: `(100, 7)`), `limit` keeps the first of these. `metrics` are those for which
-        known answers are read. Raises UsageError if columns cannot be inferred, if no row is selected, and
-        for a cell that cannot be read.
+        "900:1000" or `slice(900, 1000)`, or a list such as "3,7,-1", `sample` selects this number of them at
+        random (with a seed: `(100, 7)`), and `limit` keeps the first ones. `metrics` are the metrics that
+        need known answers. Raises UsageError if columns cannot be inferred, if no row is selected, and for a
+        cell that cannot be read.
         """
         from gotlang.data.selection import Selection
         from gotlang.evaluate.rows import Dataset, read_dataset
@@ -259,11 +259,11 @@ class Program(CheckedProgram):
         """Run a scheme on every row; `data`, `columns`, `limit`, `rows` and `sample` are those of `dataset`.
 
         `metrics` are built-in ones (`f1`, `exact_match`, `accuracy`, `errors`) and those that the program
-        declares. Each row runs `repeat` times, `parallel` rows at a time; once a larger share than
-        `max_failed` of the runs has failed, no more are started. `on_start` is called with the evaluation of
-        a scheme before its first run, `on_row` for every run that ended.
-        With `out` runs are written to this file of JSON lines as they end, and not kept in memory; those that
-        it has already, from a run that was interrupted, are not repeated. Raises UsageError.
+        declares. Each row runs `repeat` times, `parallel` rows at a time; no further runs are started once
+        more than the fraction `max_failed` of them has failed. `on_start` is called with the evaluation of a
+        scheme before its first run, `on_row` after every run. With `out`, finished runs are written to this
+        JSON Lines file and not kept in memory; runs that it already contains, from an interrupted evaluation,
+        are not repeated. Raises UsageError.
         """
         from gotlang.engine import opened
         from gotlang.evaluate.evaluation import evaluate
@@ -438,12 +438,12 @@ class Program(CheckedProgram):
         simulate: bool = True,
         **more: Any,
     ) -> Estimate:
-        """What a scheme costs, before any request is sent: calls, critical path, tokens, US dollars.
+        """Estimate the cost of a scheme before any request is sent: calls, critical path, tokens, US dollars.
 
-        Without inputs, what depends on them stays open. With inputs, and with simulators in the program, one
-        simulated run (two, for early stopping) gives the expected costs within the bounds; `simulate=False`
-        leaves them out, and so does Python that is not trusted (`not_expected` says so). Raises UsageError
-        for wrong inputs and params.
+        Without inputs, quantities that depend on them remain symbolic. With inputs, and with simulators in
+        the program, one simulated run (two, for early stopping) yields the expected costs within the bounds.
+        They are missing with `simulate=False` and if the program's Python is not trusted (`not_expected` has
+        the reason). Raises UsageError for wrong inputs and params.
         """
         from gotlang.estimate.cost import estimate
         from gotlang.runtime.estimating import Sizes, likely
@@ -518,14 +518,14 @@ class Program(CheckedProgram):
     ) -> StudyResult:
         """Search for better params and prompts under a cost constraint, and compare with the original.
 
-        Expressions are texts, as in a study: `minimize="mistakes(result, numbers)"` (or `maximize`),
+        Expressions are strings, as in a study: `minimize="mistakes(result, numbers)"` (or `maximize`),
         `subject_to=["cost <= baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`.
         `data` is a path relative to the program's file, or rows in memory; `columns` maps inputs to columns
         (default: inferred), `rows` and `sample` select rows as in `dataset`. `train` and `test` are numbers
-        of rows (default: half of them each), `budget` is in US dollars, `trials` the most trials, `sampler`
-        that of large spaces, such as `tpe`. Further settings are those of a study (docs/studies.md). The
-        study is stored in `folder`, and the same call continues it; None stores nothing. `observe` is called
-        with its progress.
+        of rows (default: half of them each), `budget` is in US dollars, `trials` is the maximum number of
+        trials, `sampler` is the sampler for large spaces, such as `tpe`. Further settings are those of a
+        study (docs/studies.md). The study is stored in `folder`, and the same call continues it; None stores
+        nothing. `observe` is called with its progress.
 
         Raises UsageError, CompileError with every error in the expressions, RunError and BudgetExceeded, the
         last if not even the original could be measured.

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class GotError(Exception):
-    """Base of all errors. `help` says what to do about it, if that is known; `handled` whether the `else` of
-    a `try` is taken where it ends an operation: it depends on data or on models."""
+    """Base of all errors. `help` says what to do, if known. `handled`: whether a `try` in a program handles
+    it, because it depends on data or models."""
 
     exit_code = 1
     handled = False
@@ -24,7 +24,7 @@ class GotError(Exception):
         self.help = help
 
     def in_words(self) -> str:
-        """The reason, with what to do about it."""
+        """The message, with the help."""
         return f"{self.message} ({self.help})" if self.help else self.message
 
 
@@ -76,8 +76,8 @@ class CompileError(GotError):
 
 
 class RunError(GotError):
-    """A run ended without a result. `failures` says what failed, where in the source, and why; `span` is the
-    step that lost the result (None: no step did)."""
+    """A run ended without a result. `failures` has the failures with their places in the source and reasons;
+    `span` is the step that lost the result, if any."""
 
     def __init__(
         self,

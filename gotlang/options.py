@@ -74,27 +74,25 @@ class Options(Struct, frozen=True):
     values of the program's params by name, `prices` is a file of prices, and `record` one to record the run
     in. `cache` is a Cache, the path of one, or None for no cache beyond the run itself (default:
     `.gotc/cache.sqlite`, and None for a Model object, whose name does not identify its responses).
-    `on_cache_loss` says what happens once the cache stores nothing any more: `stop`, the default, requests
-    nothing further, `go-on` does, and what it pays for is lost.
-    `base_url` is the user's word: the provider's key goes there. One from a project's `gotc.toml` gets no key
-    without trust (docs/trust.md). `max_usd` is in US dollars, `max_calls` counts calls; with
-    `budget` they make the budget with this name, from which all processes on the cache that name it spend.
-    `timeout` is in seconds, for a request and for a function that `Call` runs (None: 180 for each). `rpm` and
-    `tpm` are requests and tokens per minute. `batch` sends requests with the provider's batch API, at half
-    the price and within a day; it needs a cache. `functions` are Python functions for the names that the
-    program leaves to its host. `answers` are people's, by the names of their questions, and `ask` is called
-    with any other `Question` (docs/people.md). `corpora` are paths of other corpora for those that the
-    program imports. `edits` are texts of messages to ask instead of the program's, by the path of an
-    operation and the key of its request (a run's graph has both): the run goes on differently from there.
-    `python` says whether the program's Python runs: None in folders that the user trusts, True and False in
-    all or in none. Keys in the environment are hidden from it, but for those named in `python_keys`.
-    `prefer` trades calls for time: with `latency`, all samples are requested at once; with `cost`, in
-    rounds, on a longer critical path, up to one with a thought that cannot be beaten (None: `latency` in a
-    run, `cost` for the rows of a data set). `engine` says where rows run: `embedded`, in this process, or
-    `ray`, on the Ray cluster at `address` (`ray://host:10001`, `host:6379` or `auto`; None: one of this
-    machine), see docs/scale.md. `observe` is called with every event of a run; with `stream` also
-    with `Streamed` events, the texts of responses while they come. Raises UsageError
-    for an invalid configured value.
+    `on_cache_loss` is the behavior if the cache can no longer store responses: `stop` (default) sends no
+    further requests; `go-on` continues, and further responses are not stored. `base_url` is trusted: the
+    provider's key is sent there. An address from a project's `gotc.toml` receives no key without trust
+    (docs/trust.md). `max_usd` is in US dollars, `max_calls` counts calls; with `budget`, they are the limits
+    of the budget with this name, which all processes that use it on the same cache share. `timeout` is in
+    seconds, for a request and for a function run by `Call` (None: 180 for each). `rpm` and `tpm` are requests
+    and tokens per minute. `batch` sends requests with the provider's batch API, at half the price and within
+    a day; it needs a cache. `functions` are Python functions for names that the program expects from its
+    host. `answers` are answers of people by the name of the question, and `ask` is called with any other
+    `Question` (docs/people.md). `corpora` are paths that replace corpora imported by the program. `edits` are
+    message texts that replace the program's, by the path of an operation and the key of its request (both are
+    in a run's graph). `python` controls whether the program's Python runs: None: in trusted folders; True:
+    always; False: never. Keys in the environment are hidden from it, except those named in `python_keys`.
+    `prefer` trades calls for time: with `latency`, all samples are requested at once; with `cost`, in rounds,
+    on a longer critical path, until a thought has the best possible score (None: `latency` in a run, `cost`
+    for the rows of a data set). `engine` is where rows run: `embedded`, in this process, or `ray`, on the Ray
+    cluster at `address` (`ray://host:10001`, `host:6379` or `auto`; None: one of this machine), see
+    docs/scale.md. `observe` is called with every event of a run; with `stream` also with `Streamed` events,
+    the partial texts of responses. Raises UsageError for an invalid configured value.
     """
 
     model: str | Model | None = None
@@ -141,7 +139,7 @@ class Options(Struct, frozen=True):
 
     @property
     def simulated(self) -> bool:
-        """Whether the program's own simulators answer."""
+        """Whether responses come from the program's own simulators."""
         return is_simulated(self.chosen_model)
 
     @property

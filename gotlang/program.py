@@ -112,8 +112,8 @@ class CheckedProgram:
         return made
 
     def scheme(self, name: str | None = None) -> Scheme:
-        """The scheme of a name. By default one of the file's own, or of all if it has none: the one named
-        like the file, otherwise the last one. Raises UsageError if there is none."""
+        """The scheme with this name. Default: the scheme named like the file, otherwise the last one, of the
+        file's own schemes (of all schemes if it declares none). Raises UsageError if there is none."""
         schemes = self.schemes
         name = self._ir.main if name is None else name
         if name is None:
@@ -126,7 +126,7 @@ class CheckedProgram:
         return schemes[name]
 
     def metric(self, scheme: Scheme) -> Metric:
-        """How results of a scheme are scored: by the program as it is written, not as optimized."""
+        """How results of a scheme are scored, by the program as written, not as optimized."""
         return metric_of(self._ir, self.schemes.get(scheme.name, scheme))
 
     def metrics(self, scheme: Scheme, names: Sequence[str] = ()) -> list[MetricFunction]:

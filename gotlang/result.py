@@ -84,13 +84,13 @@ class Result(Displayed, Struct, frozen=True, eq=False):
     scored: Score
     sources: Mapping[str, Source] = field(default_factory=dict)
     endpoints: Sequence[Address] = ()
-    """The addresses that were asked, but for providers' own."""
+    """The addresses used, except providers' own."""
     measures: Mapping[str, Score] = field(default_factory=dict)
     """The metrics that the program declares for its result: the value of each, or why it has none."""
 
     @property
     def value(self) -> Any:
-        """The result. Of a partial run the best thought of the result so far; None if there is none."""
+        """The result; for a partial run, the best thought so far. None if there is none."""
         return self.outcome.value
 
     @property
@@ -102,13 +102,13 @@ class Result(Displayed, Struct, frozen=True, eq=False):
 
     @property
     def valid(self) -> bool | None:
-        """What validated the value last said of it; None if nothing did. A list is valid if all its parts
-        are."""
+        """The outcome of the last validation of the value; None if it was not validated. A list is valid if
+        all its elements are."""
         return self.outcome.valid
 
     @property
     def not_valid(self) -> str | None:
-        """Which step found the value not valid, and where; None if none did."""
+        """The step that found the value invalid, with its place; None if there is none."""
         found = judged(self.outcome)
         if found is None or found.step is None:
             return None
@@ -131,17 +131,17 @@ class Result(Displayed, Struct, frozen=True, eq=False):
 
     @property
     def score(self) -> float | None:
-        """The score of the value against the inputs (`metric` says by what); None if it is unknown."""
+        """The score of the value against the inputs (by `metric`); None if it is unknown."""
         return self.scored.value
 
     @property
     def score_unknown(self) -> str | None:
-        """Why the program's results are scored and this one is not; None if it is, or if none are."""
+        """Why this result has no score although the program scores its results; None otherwise."""
         return self.scored.reason or self.metric.help if self.score is None else None
 
     @property
     def ground_truth(self) -> bool | None:
-        """Whether the value equals the known answer; None if that is not known."""
+        """Whether the value equals the known answer; None if there is none."""
         return self.outcome.truth
 
     @property
@@ -156,7 +156,7 @@ class Result(Displayed, Struct, frozen=True, eq=False):
 
     @property
     def spent(self) -> Spent:
-        """What was charged, what may have been besides, and what was free."""
+        """Charged, uncertain and free calls and US dollars."""
         return self.outcome.ledger.spent.paid
 
     @property

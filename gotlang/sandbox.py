@@ -61,7 +61,7 @@ _PASSED_ON: Final = (
 @final
 class SandboxLimits(Struct, frozen=True):
     """What a sandboxed process may use: `cpu` seconds of processor time (default: 60), `time` seconds in all
-    (600), `memory` and `output` in megabytes (1,000 and 1): what is resident, and what it prints."""
+    (600), `memory` and `output` in megabytes (1,000 and 1): resident memory, and printed text."""
 
     cpu: int = 60
     time: int = 600

@@ -71,8 +71,8 @@ class Session:
         async with Session(program, Options(max_usd=0.5)) as session:
             result = await session.run({"numbers": [3, 1, 2]})
 
-    A simulated model takes its time on a loop of virtual time, and responds at once on any other. Raises
-    UsageError for options that do not fit the program.
+    A simulated model has latency on an event loop with virtual time, and responds at once on any other loop.
+    Raises UsageError for options that do not match the program.
     """
 
     def __init__(self, program: CheckedProgram, options: Options | None = None) -> None:
@@ -349,7 +349,8 @@ class Session:
         )
 
     def check_answered(self) -> None:
-        """Raises UsageError where questions to people would wait: for many rows, nobody is asked."""
+        """Raises UsageError if the program asks people without given answers: rows of a data set cannot wait
+        for them."""
         if self.ir.questions and isinstance(self.models(PERSON), Person) and self.options.ask is None:
             raise UsageError(
                 f"`{self.program.name}` asks a person, who cannot answer for many rows",

@@ -22,8 +22,8 @@ SECTIONS = {
     "Load and check": ("load", "compile", "check"),
     "A program": ("Program", "Options", "Session"),
     "Results": ("Result", "Evaluation", "Comparison", "StudyResult", "plot"),
-    "Strangers' programs": ("run_in_sandbox", "SandboxLimits"),
-    "Graphs that change": ("changes_graph", "View", "Place"),
+    "Untrusted programs": ("run_in_sandbox", "SandboxLimits"),
+    "Dynamic graphs": ("changes_graph", "View", "Place"),
     "Models and caches": ("Model", "Cache"),
     "Errors and warnings": (
         "GotError",

@@ -69,7 +69,7 @@ class Cache(Protocol):
         """Store samples of a request by number."""
 
     async def aget(self, key: str, samples: Sequence[int]) -> dict[int, StoredSample]:
-        """The same as `get` for tasks of an event loop, which goes on if this waits for a network."""
+        """The same as `get`, without blocking the event loop."""
         return self.get(key, samples)
 
     async def aput(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:

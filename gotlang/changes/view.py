@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def changes_graph(function: F) -> F:
-    """Mark a Python function as one that changes the graph: `Call` gives it a View before its arguments.
+    """Mark a Python function that changes the graph: `Call` passes it a View before its arguments.
 
     It returns a Place or several, whose thoughts are then those of the call, or a plain value; None if it
     connected something to `view.result` itself.
@@ -91,7 +91,8 @@ Places = Place | Iterable[Place]
 
 @final
 class View:
-    """The graph as one operation may see and change it while its function runs; raises GraphError after that.
+    """The part of the graph that an operation may see and change while its function runs; raises GraphError
+    afterwards.
 
     `itself` is the operation, `result` what takes its thoughts, `given` the thought that the function was
     called for.
@@ -136,8 +137,8 @@ class View:
             return self._change.region(_node(place), lambda: f"cannot look at {place.name}")
 
     def inputs(self, place: Place) -> list[Place]:
-        """Where the connections start that lead to a place, as far as they can be seen: in the order of their
-        paths, then what was added. Raises ForbiddenEdit if the place cannot be seen."""
+        """The visible places with a connection to this place: in the order of their paths, then added ones.
+        Raises ForbiddenEdit if the place cannot be seen."""
         with self._open():
             self.region(place)
             # Concurrent operations that move a connection change the order of the place's inputs.
@@ -146,15 +147,15 @@ class View:
             return [Place(node, region) for node, region in found if region is not None]
 
     def outputs(self, place: Place) -> list[Place]:
-        """Where the connections lead that start at a place, among the operation's descendants. Raises
+        """The places with a connection from this place, among the operation's descendants. Raises
         ForbiddenEdit if the place cannot be seen."""
         with self._open():
             self.region(place)
             return [Place(node) for node in self._change.targets(_node(place))]
 
     def named(self, name: str) -> Place:
-        """The place of the thoughts that a name of the program is bound to. Raises GraphError if there are
-        none, ForbiddenEdit if the place cannot be seen."""
+        """The place of the thoughts bound to a name of the program. Raises GraphError if there are none,
+        ForbiddenEdit if the place cannot be seen."""
         bound = self._frame.handle(name)
         if bound is None:
             raise GraphError(f"`{name}` is not bound to thoughts here")
@@ -201,26 +202,27 @@ class View:
             self._change.disconnect(_node(source), _node(target))
 
     def move(self, source: Place, target: Place, start: Place) -> None:
-        """Let the connection from `source` to `target` start at `start`: the target takes its thoughts
-        instead. Raises ForbiddenEdit, GraphError."""
+        """Move the start of the connection from `source` to `target` to `start`, whose thoughts the target
+        then uses. Raises ForbiddenEdit, GraphError."""
         with self._open():
             self._change.move(_node(source), _node(target), _node(start))
 
     def remove(self, place: Place) -> None:
-        """Remove what has not run and nothing takes the thoughts of. Raises ForbiddenEdit, GraphError."""
+        """Remove a place that has not run and whose thoughts are not used. Raises ForbiddenEdit,
+        GraphError."""
         with self._open():
             self._change.remove(_node(place))
 
     # ---------------------------------------------------------------- the end
 
     def close(self) -> None:
-        """End it, also for a function that took too long and still runs, or a thread that it left."""
+        """Close the view, also for a function that timed out but still runs, or for a thread it started."""
         with self._lock:
             self._over = True
 
     def take(self, value: Any, name: str) -> None:
-        """Note what the function returned: the call's thoughts. Raises GraphError for None without a
-        connection, EvaluationError for an unsupported value."""
+        """Record the return value of the function as the thoughts of the call. Raises GraphError for None
+        without a connection, EvaluationError for an unsupported value."""
         change, result = self._change, _node(self.result)
         places = [value] if isinstance(value, Place) else value
         if isinstance(places, list | tuple) and places and all(isinstance(place, Place) for place in places):

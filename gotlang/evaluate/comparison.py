@@ -220,8 +220,8 @@ class ComparedScheme:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Displayed):
-    """Several schemes on the same rows; `metric` is what they are compared by: the one that was named, else
-    the first declared one, `score` or `correct` that all have.
+    """Several schemes on the same rows, compared by `metric`: the chosen one, otherwise the first common one
+    of the declared metrics, `score` and `correct`.
 
     One scheme alone may have none: then `metric` is its cost. `cost_metric` is `cost`, or
     `tokens` (`calls` if their number is unknown) if nothing has a price.
@@ -273,18 +273,18 @@ class Comparison(Displayed):
 
     @property
     def endpoints(self) -> Sequence[Address]:
-        """The addresses that were asked, but for providers' own."""
+        """The addresses used, except providers' own."""
         return tuple(dict.fromkeys(one for entry in self.entries for one in entry.evaluation.endpoints))
 
     @property
     def models(self) -> list[str]:
-        """The models that were asked, each once."""
+        """The models used, without duplicates."""
         return list(dict.fromkeys(entry.evaluation.model for entry in self.entries))
 
     @property
     def spent(self) -> Spent:
-        """What all of it spent. The schemes of a model share one session, whose spending only grows: that of
-        the last one to end is the whole."""
+        """The total cost. The schemes of a model share one session, so the spending of the last one to finish
+        is the total of the model."""
         total = NOTHING_SPENT
         for model in self.models:
             own = (each.evaluation.spent for each in self.entries if each.evaluation.model == model)

@@ -54,13 +54,13 @@ _KINDS = {
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation(Displayed):
-    """A scheme over rows, `repeat` runs per row (with consecutive seeds).
+    """A scheme evaluated on rows, with `repeat` runs per row (consecutive seeds).
 
     `not_run` counts runs that were not started because of a limit, an interruption or too many failures, and
-    `stopped` says which. `columns` maps inputs to columns of `data`, of which the rows of
-    `selection` ran. `spent` is what this evaluation itself spent. `unscored` says what to write if the
-    program does not say how its results are scored. `endpoints` are the addresses that were asked, but for
-    providers' own. `kinds` are the metrics that the program declares or the user named.
+    `stopped` is the reason. `columns` maps inputs to columns of `data`, of which the rows of `selection` ran.
+    `spent` is the cost of this evaluation. `unscored` is a hint if the program does not define how its
+    results are scored. `endpoints` are the addresses used, except providers' own. `kinds` are the metrics
+    that the program declares or the user named.
     """
 
     scheme: str
@@ -148,8 +148,8 @@ class Evaluation(Displayed):
     def values(self, metric: str) -> Mapping[int, float]:
         """A metric by row: the mean over its runs of those that have it.
 
-        Partial runs are left out. A failed run has no score, and is a wrong answer if other runs say whether
-        they are right; what it spent counts, or else failing would look cheap.
+        Partial runs are omitted. A failed run has no score, and counts as incorrect if correctness is known
+        for other runs; its cost counts, so that failing does not appear cheap.
         """
         return dict(zip(*self._by_row(metric), strict=True))
 
@@ -163,12 +163,12 @@ class Evaluation(Displayed):
 
     @property
     def cost_metric(self) -> CostMetric:
-        """What its cost is counted in."""
+        """The unit of its cost."""
         return cost_metric([self])
 
     def interval(self, metric: str, *, seed: int = 0) -> Interval | None:
         """The mean of a metric over the rows with its 95% CI, by a bootstrap with this `seed`; None if no row
-        has it. Bounds are cut to what is possible: no negative spending, nothing beyond the best score."""
+        has it. Bounds are limited to possible values: no negative cost, nothing beyond the best score."""
         if (metric, seed) in self._intervals:
             return self._intervals[metric, seed]
         _, values = self._by_row(metric)
@@ -195,7 +195,7 @@ class Evaluation(Displayed):
         return self.tally.sum(metric)
 
     def about(self) -> dict[str, Any]:
-        """What was run, as documents and reports start with it."""
+        """The description of the evaluation at the start of documents and reports."""
         names = ("program", "scheme", "model", "simulated", "seed", "data", "selection", "repeat")
         endpoints = [structs.asdict(one) for one in self.endpoints]
         return {"rows": self.row_count, **{n: getattr(self, n) for n in names}, "endpoints": endpoints}

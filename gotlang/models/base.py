@@ -450,7 +450,7 @@ class Model(Protocol):
 
     @property
     def refuses(self) -> frozenset[str]:
-        """The settings that the endpoint is known to refuse, before anything is asked."""
+        """The settings that the endpoint is known to refuse."""
         return frozenset()
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:

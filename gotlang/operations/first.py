@@ -85,7 +85,7 @@ def _estimate(step: First, scope: FlowScope, e: Estimating) -> Result:
 BLOCK = BlockRecord(
     name="first",
     usage="`first until condition:`, `race:`",
-    doc="the first line whose result passes, in order or in time",
+    doc="the first alternative whose result passes, in order or in time",
     step=First,
     text="first {way:name} from {pool}",
     verify=_verify,

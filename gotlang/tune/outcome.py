@@ -35,13 +35,12 @@ UNFINISHED = "the study has not ended"
 class StudyResult(Displayed):
     """The result of a study. `partial` says why the search ended early, if it did.
 
-    `spent` is what the whole study spent, by all its workers and restarts, `roles` the same by the `ROLES`
-    that spent something; `usd` and `calls` are what is known of it to have been charged. `proposed` is what
-    each optimizer of prompts yielded.
+    `spent` is the total cost of the study, over all workers and restarts, and `roles` the same by role
+    (`ROLES`); `usd` and `calls` are the charged part. `proposed` has the results of each prompt optimizer.
 
     `trained` and `tested` are the numbers of the train and the test rows. `front` are the points to choose
-    from, the original first. The verdict is about one of them, `judged`; the tuned file holds `written`: that
-    point if it is better, else the original, or what the user `picked`.
+    from, the original first. The verdict is about one of them, `judged`; the tuned file contains `written`:
+    that point if it is better, otherwise the original, or the point the user `picked`.
     """
 
     plan: StudyPlan
