@@ -440,8 +440,8 @@ def others() -> Iterator[Row]:
         if name == "frugalgpt":
             yield replace(row, scheme="impatient", task="stories, all at once", at_least=True)
     game = {"numbers": "Puzzles"}
-    calls = "proposed + verdicts"
-    verdicts = {"proposed": "propose", "verdicts": "value"}
+    calls = "proposed + verdicts + lessons"
+    verdicts = {"proposed": "explore", "verdicts": "value", "lessons": "reflect"}
     yield Row(
         "lats", "lats", "game of 24", "tree", calls, "4", "game24.csv", game, decided=verdicts, at_least=True
     )

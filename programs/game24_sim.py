@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from typing import Any
 
 from game24_tools import expression, moves, shown, solves, steps_to_24
 
@@ -50,6 +51,28 @@ def propose(
         step, rest = rng.choice(good if good and rng.random() < INSIGHT / factor else possible)
         chosen.setdefault(step, rest)
     return "\n".join(_line(rng, step, rest, factor) for step, rest in chosen.items())
+
+
+def explore(
+    rng: random.Random,
+    left: str,
+    count: int,
+    lessons: list[str],
+    model: str = "simulated",
+    temperature: float | None = None,
+) -> str:
+    """Some steps, without those that a lesson names."""
+    lines = propose(rng, left, count, model, temperature).splitlines()
+    return "\n".join([line for line in lines if not any(_step(line) in one for one in lessons)] or lines)
+
+
+def reflect(rng: random.Random, node: dict[str, Any]) -> str:
+    """The first step, as the one to avoid; it is not always to blame."""
+    return f"{node['steps'][0]} left numbers of which I could not make 24."
+
+
+def _step(line: str) -> str:
+    return line.partition(" (left:")[0]
 
 
 def value(rng: random.Random, left: str, model: str = "simulated", temperature: float | None = None) -> str:

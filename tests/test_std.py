@@ -9,6 +9,7 @@ import pytest
 
 import gotlang
 from gotlang.files import compile_file
+from gotlang.models.simulated import SimulatedModel
 
 PROGRAM = """
 from std.vote import self_consistency, best_of, SelfConsistency, WeightedVote, BestOf
@@ -216,3 +217,48 @@ def test_a_scheme_of_it_asks_what_its_page_says(
     assert all(failure.handled for failure in result.outcome.failures)
     assert value is None or result.value == value
     assert result.outcome.ledger.accounts[0].calls == calls
+
+
+REFLECTIVE = """
+from std.refine import reflexion
+from std.search import lats
+prompt act(goal: int, lessons: list[str]) -> int:
+    "{{ goal }} {{ lessons }}"
+prompt wrong(goal: int, found: int) -> str:
+    "{{ goal }} {{ found }}"
+prompt next(state: int, lessons: list[str]) -> int:
+    "{{ state }} {{ lessons }}"
+prompt dead(state: int) -> str:
+    "{{ state }}"
+score right(goal: int, found: int) -> higher, best 1:
+    1 if found == goal else 0
+score nine(state: int) -> higher, best 1:
+    1 if state == 9 else 0
+scheme further(state: int, lessons: list[str]) -> many int:
+    Generate(k=2) next(state, lessons)
+scheme once(goal: int) -> int:
+    reflexion(goal, act, right, wrong)
+scheme searched(root: int) -> int:
+    lats(root, further, nine, nine, dead, trials=3, rollouts=1, levels=1)
+"""
+
+
+def test_what_is_right_at_once_is_not_reflected_on_and_lessons_enter_the_next_search() -> None:
+    simulators = {
+        "act": lambda rng, goal, lessons: str(2 + len(lessons)),
+        "wrong": lambda rng, goal, found: "too few",
+        "next": lambda rng, state, lessons: str(state + 3 + len(lessons)),
+        "dead": lambda rng, state: f"not {state}",
+    }
+    program = gotlang.compile(REFLECTIVE)
+    options = gotlang.Options(model=SimulatedModel(simulators), cache=None)
+
+    def ran(scheme: str, **inputs: int) -> tuple[object, int]:
+        result = program.run(inputs, scheme=scheme, options=options)
+        return result.value, result.outcome.ledger.spent.calls
+
+    assert ran("once", goal=2) == (2, 1)
+    assert ran("once", goal=3) == (3, 3)
+    assert ran("searched", root=6) == (9, 2)  # the first search gets there
+    assert ran("searched", root=4) == (9, 2 + 1 + 2 + 1 + 2)  # two lessons are needed
+    assert ran("searched", root=0)[0] == 5
