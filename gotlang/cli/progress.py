@@ -296,9 +296,9 @@ def off_screen() -> Iterator[None]:
 
 
 @contextmanager
-def outages(progress: Progress) -> Iterator[None]:
+def outages(progress: Progress, record: Callable[[str], None]) -> Iterator[None]:
     """Say within the block that a model does not respond, after `OUTAGE_S` and every `REMIND_S` from then on,
-    and when it responds again."""
+    and when it responds again. `record` is called with the same, and with an empty text at its end."""
     ended = threading.Event()
 
     def watch() -> None:
@@ -308,11 +308,13 @@ def outages(progress: Progress) -> Iterator[None]:
             now, outage = time.monotonic(), progress.outage
             if outage and (told is None or now - told >= REMIND_S):
                 told = now
+                record(outage)
                 complain(
                     f"{outage}; requests are retried. Ctrl-C ends the command; run it again later to continue"
                 )
             elif not outage and told is not None:
                 told = None
+                record("")
                 complain("the model responds again")
 
     thread = threading.Thread(target=watch, name="outages", daemon=True)

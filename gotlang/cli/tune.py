@@ -97,7 +97,6 @@ def tune_command(**chosen: Any) -> int:
         quiet = chosen["quiet"] or chosen["json"]
         progress = options.observe
         assert isinstance(progress, Progress)
-        stack.enter_context(outages(progress))
         stack.callback(progress.tell_not_cached)
         watch = (lambda *_: None) if quiet else Watch(plan, stack, progress)
         recorder = Recorder(plan, options, chosen, command)
@@ -107,7 +106,8 @@ def tune_command(**chosen: Any) -> int:
             watch(progress, budget)
 
         with recorder:
-            done = tune(plan, options, takeover=chosen["resume"], picked=chosen["pick"], observe=observe)
+            with outages(progress, recorder.record_outage):
+                done = tune(plan, options, takeover=chosen["resume"], picked=chosen["pick"], observe=observe)
             recorder.end(done, str(out))
     try:
         done.tuned.write(out)
@@ -261,6 +261,8 @@ class Recorder:
         )
         self._journal = Journal(record)
         self._started: dict[str, Any] = {}
+        self._document: dict[str, Any] = {}
+        self._outage = ""
         self._spent: Spent | None = None
 
     def __call__(self, progress: StudyProgress, budget: StudyBudget) -> None:
@@ -272,12 +274,17 @@ class Recorder:
             self._started = started_document(self._plan, self._command, simulated=simulated)
         self._spent = budget.spent_by_all
         self._journal.start()
-        self._journal.update(
-            lambda: (
-                progress_document(self._started, progress, str(self._spent)),
-                trial_lines(progress.finished),
-            )
-        )
+
+        def known() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+            self._document = progress_document(self._started, progress, str(self._spent))
+            return {**self._document, "outage": self._outage}, trial_lines(progress.finished)
+
+        self._journal.update(known)
+
+    def record_outage(self, outage: str) -> None:
+        """Record that the model does not respond, or with an empty text that it does again."""
+        self._outage = outage
+        self._journal.update(lambda: ({**self._document, "outage": outage}, []))
 
     def end(self, done: StudyResult, file: str) -> None:
         """Record what was found; `file` is the tuned file."""

@@ -183,6 +183,7 @@ class StudyView(Struct, frozen=True):
     simulated: bool
     spent: str = ""
     stage: str = ""
+    outage: str = ""
     trials: Count = 0
     rejected: Count = 0
     running: bool = True
