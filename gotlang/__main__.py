@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from gotlang.collecting import RELAXED
+from gotlang.gc_tuning import RELAXED
 
 
 def start() -> NoReturn:

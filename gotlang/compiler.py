@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from gotlang.collecting import relaxed_gc
 from gotlang.consequences import Unknown, on_line, unfinished
 from gotlang.diagnostics import Diagnostic, Fix, Label, Report, in_order
 from gotlang.errors import CompileError, GotError, UsageError
+from gotlang.gc_tuning import relaxed_gc
 from gotlang.linking.inline import inline
 from gotlang.linking.modules import link, without_unused
 from gotlang.linking.texts import with_files

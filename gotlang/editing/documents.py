@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from gotlang.collecting import relaxed_gc
 from gotlang.compiler import Compilation
 from gotlang.diagnostics import Diagnostic
 from gotlang.errors import GotError
 from gotlang.files import Beside, beside, compile_in
+from gotlang.gc_tuning import relaxed_gc
 from gotlang.packages import in_package
 from gotlang.semantics.seen import Seen
 from gotlang.span import Source

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from typing import final
 
-from gotlang.collecting import relaxed_gc
 from gotlang.compiler import Compiled
 from gotlang.editing.documents import Document
 from gotlang.errors import GotError
 from gotlang.estimate.cost import CostRange, StepCost, costs_of_steps
+from gotlang.gc_tuning import relaxed_gc
 from gotlang.ir.program import Program, Scheme
 from gotlang.models.prices import dollars
 from gotlang.syntax import nodes as n

@@ -25,7 +25,7 @@ from gotlang.span import Source, Span
 from gotlang.version import __version__
 
 _log = logging.getLogger(__name__)
-FEATURES = ("sync", "names", "views", "completing", "acting")
+FEATURES = ("sync", "names", "views", "completion", "actions")
 """The modules of this package that answer requests."""
 MOST_PROGRAMS = 2_000
 """Programs of the client's folders that are searched."""

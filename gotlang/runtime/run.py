@@ -10,9 +10,9 @@ from msgspec import Struct, field
 
 from gotlang.cache.base import Cache
 from gotlang.cache.coordination import Coordination
-from gotlang.collecting import relaxed_gc
 from gotlang.errors import RunError, UsageError
 from gotlang.estimate.remaining import CallsRemaining
+from gotlang.gc_tuning import relaxed_gc
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model

@@ -17,8 +17,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, in_order
+from gotlang.gc_tuning import relaxed_gc
 from gotlang.patterns import lazy_pattern
 from gotlang.span import MAX_LENGTH, Fragment, Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node

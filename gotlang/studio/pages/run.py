@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gotlang.collecting import relaxed_gc
 from gotlang.errors import UsageError
+from gotlang.gc_tuning import relaxed_gc
 from gotlang.report.edits import Edit, read_edits, write_edits
 from gotlang.report.formats import view
 from gotlang.report.graphs import execution, pictures

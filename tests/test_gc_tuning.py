@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from gotlang.api import Options, compile
-from gotlang.collecting import RELAXED, relaxed_gc
+from gotlang.gc_tuning import RELAXED, relaxed_gc
 
 SEEN: list[tuple[int, int, int]] = []
 
