@@ -40,9 +40,9 @@ NEARLY_FREE = 0.1
 """That is: less than this share of what the untuned program costs."""
 CELLS = 5
 """So many times as many cells end a search whose cells are nearly free: they take time."""
-PASSES = 4
+PASSES = 3
 """How often, at most, a point runs on the train rows, each time with new samples."""
-ENOUGH = 0.0012
+ENOUGH = 0.0025
 OF_LEAD = 0.008
 """It ends when the expected gain is below this share of the untuned program's objective, or of the lead over
 it if that is more."""
