@@ -39,14 +39,20 @@ from gotlang.types import (
     within,
 )
 
-_PYTHON = {
+_ELSEWHERE = {
     "Optional": "write `int?` for an `int` or none",
     "Literal": 'write the texts: `"yes" | "no"`',
     "List": "write `list[int]`",
     "tuple": "write `pair[int, str]`, or a record such as `{name: str, age: int}`",
     "set": "write `list[int]`",
+    "text": "write `str`",
+    "boolean": "write `bool`",
+    "integer": "write `int`",
+    "number": "write `float`",
+    "double": "write `float`",
+    "object": "write a record such as `{name: str, age: int}`",
 }
-"""Python's names of types, and what is written here."""
+"""Names of types in Python and other languages, and what is written here."""
 MAX_TYPE = 200
 """The most parts of a type, with named types expanded."""
 
@@ -316,7 +322,7 @@ class _Resolver:
 
     def _unknown(self, name: Identifier, known: Iterable[str], kind: str) -> None:
         known = list(known)
-        note, help = f"available: {', '.join(known)}", _PYTHON.get(name.text, "")
+        note, help = f"available: {', '.join(known)}", _ELSEWHERE.get(name.text, "")
         self.report.unknown("GOT0104", kind, name.text, name.span, known, note, help)
 
 
