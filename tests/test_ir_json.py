@@ -151,7 +151,7 @@ def test_what_is_wrong_is_told_with_its_place() -> None:
     assert "not JSON" in refused('{"ir_version": 1, ')
     step = data["program"]["schemes"][0]["body"]["steps"][0]
     step["prompt"] = "no_such"
-    assert "there is no prompt `no_such`" in refused(data)
+    assert "unknown prompt `no_such`" in refused(data)
     step["is"] = "Explode"
     assert "schemes/0/body/steps/0: unknown kind 'Explode'" in refused(data)
     deep = '{"ir_version": 1, "level": 0, "sources": [], "program": {"schemes": '
