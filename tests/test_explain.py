@@ -87,7 +87,7 @@ def test_every_scheme_of_programs_has_a_row_or_is_called_by_one_that_has() -> No
         called = [step.scheme for step in steps(ir, ir.scheme(row.scheme)) if isinstance(step, Invoke)]
         covered |= {(row.program, scheme) for scheme in called}
     # What is imported has its row in the program that it comes from; these and `evidence` are of no paper.
-    others = {"folder_agent", "incident", "invoices", "manuals", "refunds", "tutor"}
+    others = {"folder_agent", "incident", "invoices", "manuals", "queries", "refunds", "stock", "tutor"}
     declared = {
         (name, scheme)
         for name, scheme in (param.values for param in SCHEMES)
@@ -117,7 +117,7 @@ def estimated(name: str, scheme: str) -> tuple[dict[str, Any], Estimate]:
 def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, way: int) -> None:
     program, (found, estimate) = program_of(name), estimated(name, scheme)
     (level, prefer), costs = ways(estimate)[way]
-    options = Options(model=any_model(program.ir(0)), level=level, prefer=prefer)
+    options = Options(model=any_model(program.ir(0)), level=level, prefer=prefer, python=True)
     try:
         outcome = program.run(found, scheme=scheme, options=options).outcome
     except RunError:

@@ -89,11 +89,11 @@ def test_every_scheme_runs_from_json_as_before_whatever_a_model_answers(name: st
     loaded = gotlang.load(stored)
 
     def told(which: Program, scheme: str, inputs: dict[str, Any]) -> object:
-        options = Options(model=any_model(program.ir(0)), max_calls=300)
+        options = Options(model=any_model(program.ir(0)), max_calls=300, python=True)
         try:
             result = which.run(inputs, scheme=scheme, options=options)
         except RunError as error:
-            return error.message
+            return error.message.replace(str(copied), str(PROGRAMS))
         outcome = result.outcome
         return json.dumps(result.value), result.status, outcome.hops, outcome.volume, outcome.ledger.spent
 

@@ -65,6 +65,11 @@ def test_a_server_that_is_started_gets_no_keys_and_may_die(
     assert all(text.startswith("Error: MCP server") for text in told[4:]) and len(told) == 6
 
 
+def test_python_is_the_one_that_gotc_runs_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert go(tmp_path, ["Call: add(2, b=3)"], at=shlex.join(["python", str(SERVER)]))[1] == ["5"]
+
+
 def test_lines_that_are_no_messages_are_skipped_in_silence(tmp_path: Path) -> None:
     at = f"sh -c 'echo hello; exec {COMMAND}'"
     (tmp_path / "main.got").write_text(TEXT.format(at=at, names="add"))

@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import json
 import random
+import re
 import statistics
 import sys
 from pathlib import Path
@@ -38,6 +39,8 @@ TESTED = [path for path in FILES if '\ntest "' in (text := path.read_text()) or 
 
 @pytest.mark.parametrize("path", TESTED, ids=lambda path: str(path.relative_to(PROGRAMS)))
 def test_the_tests_and_laws_of_a_program_hold_on_its_simulator(path: Path) -> None:
+    if "\nimport mcp " in path.read_text():
+        pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     options = gotlang.Options(model="simulated", cache=None, python=True)
     report = gotlang.test(path, options=options)
     assert [r for r in report.results if r.verdict != "holds"] == []
@@ -85,8 +88,8 @@ OVER_STD = {
     *("lats", "rstar", "beam_search", "frugalgpt", "self_certainty", "deepconf", "buffer_of_thoughts"),
     *("invoices", "deepconf_online"),
 }
-PLAIN = {"s1", "folder_agent", "tutor"}
-"""Newer programs that are one prompt in a loop, which the standard library would not make shorter."""
+PLAIN = {"s1", "folder_agent", "tutor", "stock", "queries"}
+"""Newer programs that are one prompt, which the standard library would not make shorter."""
 
 
 @pytest.mark.parametrize("name", sorted(OVER_STD | PLAIN))
@@ -97,7 +100,8 @@ def test_most_newer_programs_are_over_the_standard_library_and_all_are_short(nam
 
 def test_every_program_with_a_scheme_has_its_row() -> None:
     # No schemes of the papers:
-    others = {"folder_agent", "incident", "invoices", "manuals", "refunds", "small_model", "tutor"}
+    others = {"folder_agent", "incident", "invoices", "manuals", "queries", "refunds", "small_model"}
+    others |= {"stock", "tutor"}
     named = {row.program for row in ROWS} | others
     missing = [
         path.name
@@ -149,6 +153,8 @@ def module(name: str) -> ModuleType:
         ("make_lakes", "lakes.csv"),
         ("make_words", "words.csv"),
         ("make_orders", "orders.csv"),
+        ("make_stock", "stock_questions.csv"),
+        ("make_rentals", "rental_questions.csv"),
     ],
 )
 def test_the_data_is_what_its_generator_makes(maker: str, file: str) -> None:
@@ -248,6 +254,51 @@ def test_holes_and_jumps_of_a_route_are_counted(route: list[list[int]], errors: 
     assert module("lake_tools").lake_errors(route, ["SHF", "FFF", "FFG"]) == errors
 
 
+def some_text(grammar: str, chance: random.Random) -> str:
+    """A text that a grammar of literals, digits, groups and the marks ? * + permits."""
+    rules = dict(line.strip().split(" ::= ") for line in grammar.strip().splitlines())
+    read = {name: re.findall(r'"[^"]*"|\[0-9\]|\w+|[()|?*+]', rule) for name, rule in rules.items()}
+
+    def choice(tokens: list[str]) -> str:
+        ways = [""]
+        while tokens and tokens[0] != ")":
+            token = tokens.pop(0)
+            if token == "|":
+                ways.append("")
+                continue
+            start = list(tokens)
+            said = one(token, tokens)
+            if tokens and tokens[0] in "?*+":
+                mark = tokens.pop(0)
+                times = chance.randint(mark == "+", 1 if mark == "?" else 3)
+                said = "".join(one(token, list(start)) for _ in range(times))
+            ways[-1] += said
+        return chance.choice(ways)
+
+    def one(token: str, after: list[str]) -> str:
+        if token == "(":
+            said = choice(after)
+            after.pop(0)
+            return said
+        if token == "[0-9]":
+            return str(chance.randrange(10))
+        return token[1:-1] if token[0] == '"' else choice(list(read[token]))
+
+    return choice(list(read["root"]))
+
+
+def test_every_query_that_the_grammar_of_queries_permits_can_be_run() -> None:
+    grammar = (PROGRAMS / "queries.got").read_text().split('grammar """')[1].split('"""')[0]
+    texts = {some_text(grammar, random.Random(seed)) for seed in range(400)}
+    assert {"count", "sum price"} <= texts and len(texts) > 150
+    assert any(text.count(" and ") >= 2 for text in texts)
+    run_query = module("query_tools").run_query
+    assert len({run_query(text) for text in texts}) > 20
+    for text in ("", "the sum price", "count where town = ", "min days", "count where days = 3"):
+        with pytest.raises(ValueError, match="this is no"):
+            run_query(text)
+
+
 # ---------------------------------------------------------------- simulators
 
 
@@ -291,6 +342,8 @@ def test_simulated_answers_may_ignore_what_is_known_or_say_that_they_do_not_know
         ("documents_sim", "rate", {"documents": ["A poem of one line."], "draft": "a\nb"}),
         ("game24_sim", "propose", {"left": "1 2 3 4 5", "count": 3}),
         ("game24_sim", "value", {"left": "four"}),
+        ("stock_sim", "answer", {"question": "Do you sell kettles?", "messages": []}),
+        ("queries_sim", "write_query", {"question": "How many rentals?"}),
     ],
 )
 def test_a_simulator_refuses_what_is_outside_of_its_world(

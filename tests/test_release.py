@@ -166,6 +166,7 @@ def test_the_base_has_the_page_of_the_codes(base: Path, tmp_path: Path) -> None:
         (("eval", "vote.got", "--data", "q.csv", "--model", "openai:small", "--batch"), "openai"),
         (("run", "vote.got", "--input", "question=why", "--otel", "http://127.0.0.1:1"), "otel"),
         (("eval", "vote.got", "--data", "q.parquet"), "parquet"),
+        (("test", str(ROOT / "programs" / "stock.got"), "--no-cache"), "mcp"),
         (("eval", "vote.got", "--data", "q.csv", "--engine", "ray"), "ray"),
         (("tune", "study.got"), "tune"),
         (("lsp",), "lsp"),

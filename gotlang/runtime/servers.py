@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import shlex
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -86,6 +87,7 @@ class Servers:
         at: Any = one.path
         if "://" not in one.path:
             command, *words = shlex.split(one.path)
+            command = sys.executable if command == "python" else command  # as `import python`
             # It gets no keys: of the environment it sees the few variables that every program needs.
             started = StdioServerParameters(command=command, args=words, cwd=one.folder or ".")
             at = stdio_client(started, self._said)
