@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from gotlang.api import Options, check, compile
 from gotlang.errors import RunError
 from gotlang.operations import OPERATIONS
+from gotlang.operations.record import PROMPT_SETTINGS
 from gotlang.runtime.sampler.events import Asked, Event
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS, Builtin
@@ -126,3 +127,22 @@ def test_the_guide_says_what_its_open_shape_asks_for_too() -> None:
     asked = [event.request.prompt for event in events if isinstance(event, Asked)]
     assert (len(asked), outcome.hops) == (2 + asked.count("work"), int(path))
     assert asked.count("work") > 1
+
+
+SHOWN = re.findall(
+    r"^\| .* \| `(.+)` \| (\[.*\)) \|$", GUIDE_TEXT.split("## Programs by feature")[1], re.MULTILINE
+)
+
+
+@pytest.mark.parametrize(("written", "programs"), SHOWN, ids=[written for written, _ in SHOWN])
+def test_a_program_uses_the_feature_that_the_guide_says_it_shows(written: str, programs: str) -> None:
+    for path in re.findall(r"\(\.\./(programs/\w+\.got)\)", programs):
+        lines = (ROOT / path).read_text().splitlines()
+        assert any(written in line for line in lines if not line.startswith("#")), path
+
+
+def test_every_setting_of_a_prompt_is_used_by_a_program() -> None:
+    text = "\n".join(path.read_text() for path in (ROOT / "programs").rglob("*.got"))
+    used = {name for name in PROMPT_SETTINGS if re.search(rf"^    {name} |[(,] ?{name}=", text, re.MULTILINE)}
+    assert used == {*PROMPT_SETTINGS}
+    assert len(SHOWN) > 25
