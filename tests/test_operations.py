@@ -292,6 +292,12 @@ def test_all_thoughts_failed_is_an_error_that_says_where_and_why() -> None:
     assert caught.value.failures[0].span.source == "main.got"
 
 
+def test_of_many_reasons_three_are_told_and_the_others_counted() -> None:
+    words = iter(["one", "two", "three", "four"])
+    with pytest.raises(RunError, match=r"every thought failed: [^;]*; [^;]*; [^;]*; and 1 more$"):
+        run("Generate(k=4) digit(1)\nVote()", result="int", simulators={"digit": lambda rng, of: next(words)})
+
+
 def test_a_pool_goes_on_without_a_member_that_was_skipped() -> None:
     mute = {"digit": lambda rng, of: "no idea"}
     body = "a = try:\n    Generate() digit(1)\nelse:\n    skip\nb = Generate() next(1)\nPool() a, b"

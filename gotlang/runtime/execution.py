@@ -272,7 +272,7 @@ class Execution:
         reasons = list(dict.fromkeys(failure.reason for failure in noted if failure.key == where))
         if not reasons:
             return OperationFailed("no response has a value")
-        more = f"; and {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
+        more = f"; and {len(reasons) - 3} more" if len(reasons) > 3 else ""
         return OperationFailed(f"every thought failed: {'; '.join(reasons[:3])}{more}")
 
     # ---------------------------------------------------------------- Python functions
