@@ -196,7 +196,11 @@ def test_completion_by_what_fits(folder: Path, text: str, wanted: set[str], unwa
         ("KeepBestN(1)", "Map() itt + tr|>ue", []),
         ("minimize cost", "minimize co|>st", ["US dollars of a run"]),
         ("prompt sort(numbers: list[int])", "prompt sort(numbers: list[in|>t])", ["whole numbers"]),
-        ("prompt sort(numbers: list[int])", "prompt sort(numbers: li|>st[int])", ["values of one type"]),
+        (
+            "prompt sort(numbers: list[int])",
+            "prompt sort(numbers: li|>st[int])",
+            ["a list of values of the type T"],
+        ),
         ("KeepBestN(1)", "Ground|>Truth() it == truth", ["Never fails: the truth is then unknown."]),
         ("KeepBestN(1)", "Map() it|>t", ["GOT0103", "gotc explain"]),
     ],

@@ -233,7 +233,7 @@ def test_a_field_is_renamed_wherever_its_records_are(folder: Path) -> None:
     [
         ("main.got", "errors(i|t, part)", "x", "there is no name to rename here"),
         ("main.got", 'import "li|b.got"', "x", "this is a file path"),
-        ("main.got", "scheme ma|in", "2x", "`2x` is not a name of this kind (it starts with a small letter"),
+        ("main.got", "scheme ma|in", "2x", "`2x` is not a valid name for it (it starts with a small letter"),
         ("main.got", "scheme ma|in", "foreach", "`foreach` is a reserved word"),
         ("main.got", "scheme ma|in", "walk", "`walk` causes an error: duplicate name `walk`"),
         ("main.got", "fir|st = Best", "question", "`question` causes an error"),
@@ -290,7 +290,7 @@ def test_simulators_of_another_program_stay(folder: Path) -> None:
 def test_names_of_packages_are_not_renamed(tmp_path: Path) -> None:
     text = 'from std.vote import self_consistency\n\nprompt a(q: str) -> str:\n    "{{ q }}"\n'
     made = analyzed(str(tmp_path / "a.got"), text, {})
-    with pytest.raises(UsageError, match="belongs to the package `std`"):
+    with pytest.raises(UsageError, match="is declared in the package `std`"):
         renamable(made, text.index("self_con"))
 
 
@@ -307,6 +307,15 @@ def test_each_declared_name_can_be_renamed_in_each_program(path: Path) -> None:
         new = "Renamed1" if symbol.kind in ("operation", "case") else "renamed_1"
         edits = renamed([made], symbol, new)
         assert len(edits) >= 1, symbol
+
+
+def test_a_field_in_a_pattern_of_lines_is_renamed() -> None:
+    path = ROOT / "programs" / "lats.got"
+    made = analyzed(str(path), path.read_text("utf-8"), {})
+    symbols = {o.symbol for o in occurrences(made) if o.declares and o.symbol.name == "step"}
+    (symbol,) = {symbol for symbol in symbols if symbol.kind == "field"}
+    after = applied(made.source.text, (x for x in renamed([made], symbol, "move") if x.source == str(path)))
+    assert 'matching "{move} (left: {left})"' in after and "node.steps + [one.move]" in after
 
 
 def test_a_field_that_a_loop_of_a_template_shows_is_renamed() -> None:

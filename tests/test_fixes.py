@@ -173,7 +173,7 @@ def test_all_fixes_at_once(tmp_path: Path) -> None:
     document = analyzed(str(tmp_path / "a.got"), text, {})
     found = corrections(document, 0, len(text))
     assert [each.title for each in found] == [
-        "Write `sort`", "Write `numbers`", "Write `Vote`", "Fix all 3 that can be fixed",
+        "Write `sort`", "Write `numbers`", "Write `Vote`", "Fix all 3 fixable diagnostics",
     ]  # fmt: skip
     assert found[-1].text == f"{PROMPT}{SCHEME}{STEP}"
 

@@ -172,7 +172,7 @@ def test_one_scheme_alone_has_a_page_too(tmp_path: Path) -> None:
     assert "report: out/e.html" in done.stderr
     page = (tmp_path / "out" / "e.html").read_text()
     assert "sorting: io" in page
-    assert "Every row by its cost and its mistakes." in page
+    assert "Cost and mistakes of every row." in page
     assert "against" not in re.sub(r"<script.*", "", page, flags=re.DOTALL)
     unscored = ComparedScheme(
         "x", Evaluation("x", ScoreKind(), [RowRun(Row(0, {}), 0, "done", 1, usd=0.1, calls=1)])

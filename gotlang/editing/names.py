@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import final
 
+from gotlang.answers.forms import Lines
 from gotlang.editing.documents import Document
 from gotlang.editing.modules import Modules, beside, fields_of, real, shape
 from gotlang.editing.symbols import Kind, Occurrence, Symbol
@@ -29,6 +30,7 @@ _MOST_ALIASES = 10
 """Names of types that mean each other, one after another."""
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|(?P<word>[A-Za-z_]\w*)|[^\w\s]")
+_HOLE = re.compile(r"(?<!\{)\{ *(\w+) *\}(?!\})")
 _LOOP = re.compile(r"\{%-?\s*for\s+(\w+)\s+in\b")
 _LOOP_END = re.compile(r"\{%-?\s*endfor\b")
 _AFTER = re.compile(r"\s*(=(?!=)|\.|\()?")
@@ -230,6 +232,9 @@ class _Finder:
                 self._use(turn.text.span, turn.text.text, names)
         if d.parse is not None and d.parse.function is not None:
             self._use(d.parse.function.span, d.parse.function.text, names)
+        if d.parse is not None and isinstance(d.parse.form, Lines):
+            for hole in _HOLE.finditer(self.source.text, d.parse.span.start, d.parse.span.end):
+                self._member(Span(d.span.source, *hole.span(1)), hole[1], None, d.result, names)
         for text in d.texts:
             self._template(text, names)
         if d.file is not None:
