@@ -238,4 +238,5 @@ programs = st.builds(
     _several(st.tuples(names, types), 0, 1),
     _several(_functions, 0, 2),
     metrics=_several(_metrics, 0, 1),
+    servers=_several(_imports, 0, 1),
 )
