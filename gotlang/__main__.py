@@ -32,8 +32,8 @@ def start() -> NoReturn:
 
 
 def _import_msgspec() -> None:
-    """Import msgspec without typing_extensions, which it prefers to `typing` where both are there. Nothing
-    here needs more than `typing` has, and typing_extensions imports `inspect`: together they take longer than
+    """Import msgspec without typing_extensions, which it prefers to `typing` if both are installed. `typing`
+    has everything needed here, and typing_extensions imports `inspect`: together they take longer than
     Python's own start."""
     if "typing_extensions" in sys.modules:
         return
@@ -44,7 +44,7 @@ def _import_msgspec() -> None:
 
 
 def _leave(codes: list[int]) -> None:
-    """End the process at once: to take every object apart would be a twentieth of a small command's time."""
+    """End the process at once: freeing every object would take a twentieth of a small command's time."""
     if codes:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

@@ -1,11 +1,11 @@
-"""Sums of products of params: how a cost depends on them, as numbers and as text.
+"""Polynomials in params: how a cost depends on them, as numbers and as text.
 
     1 + 8*sort_tries + 7*merge_tries
 
-An atom is a param, or anything else that is not worked out further: the length of a list that a model
-writes, the larger of two costs. Its value lies between `low` and `high`; `least` and `most` bound it
-whatever the program is run with, which is what comparisons go by. Values may be negative (see `SIGNED`),
-counts and what is multiplied may not (see `Amount.count`).
+An atom is a param or any other quantity that is not expanded further: the length of a list that a model
+writes, the larger of two costs. Its value lies between `low` and `high`; `least` and `most` bound it for all
+inputs and params, and comparisons use these. Values may be negative (see `SIGNED`); counts and factors may
+not (see `Amount.count`).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from gotlang.patterns import lazy_pattern
 _LONGEST_TEXT = 200
 _MOST_TERMS = 32
 _MOST_FACTORS = 12
-"""A sum of more products, or a product of more factors, is worked out no further: recursion multiplies them,
-and they could not be read."""
+"""Maximum number of products in a sum, and of factors in a product: recursion multiplies them, and larger
+ones would be unreadable."""
 UNWRITTEN = "…"
-"""What starts the text of an atom that would be too long to read."""
+"""The prefix of an atom whose text would be too long to read."""
 _NEEDS_NO_PARENTHESES = lazy_pattern(r"[\w.]+(\(.*\))?")
 
 
 @final
 class Atom(Struct, frozen=True):
-    """A number; two of the same text are the same. `parts` are the atoms that it is
-    worked out from, if it is, none of which has any itself."""
+    """A symbolic number; atoms with the same text are equal. `parts` are the atoms that it is computed from,
+    which have no parts themselves."""
 
     text: str
     low: float = 0
@@ -44,17 +44,17 @@ class Atom(Struct, frozen=True):
 
     @property
     def leaves(self) -> tuple[Atom, ...]:
-        """The atoms that it comes from in the end."""
+        """The atoms that it is computed from; itself if there are none."""
         return self.parts or (self,)
 
 
 Product = tuple[Atom, ...]
-"""Atoms in order of their texts, one that stands squared twice."""
+"""Atoms sorted by their texts; a squared one occurs twice."""
 
 
 @final
 class Polynomial:
-    """A sum of products with factors. Frozen; equal where the sums are."""
+    """A sum of products with coefficients. Frozen; equal if the sums are equal."""
 
     __slots__ = ("terms",)
 
@@ -104,34 +104,34 @@ class Polynomial:
 
     @property
     def constant(self) -> float | None:
-        """Its value where it is a plain number."""
+        """Its value if it has no atoms, else None."""
         if not self.terms:
             return 0
         return self.terms.get(()) if len(self.terms) == 1 else None
 
     @property
     def atoms(self) -> Iterator[Atom]:
-        """The atoms in it, in order of appearance, each once."""
+        """Its distinct atoms, in order of appearance."""
         yield from dict.fromkeys(atom for product in self.terms for atom in product)
 
     @property
     def leaves(self) -> Iterator[Atom]:
-        """What its atoms come from in the end."""
+        """The leaves of its atoms."""
         return (leaf for atom in self.atoms for leaf in atom.leaves)
 
     @property
     def low(self) -> float:
-        """Its lower bound: its lowest value where it rises or falls with each atom, else perhaps less."""
+        """A lower bound: its minimum if it is monotonic in each atom, otherwise possibly less."""
         return self._end(-math.inf, self._slopes)
 
     @property
     def high(self) -> float:
-        """Its upper bound, likewise."""
+        """An upper bound, likewise."""
         return self._end(math.inf, self._slopes)
 
     def _end(self, side: float, slopes: Mapping[Atom, float]) -> float:
-        """A bound on the `side`, with each atom at that end to which its slope leads; where that is not
-        known, at the end that is the worst in each product."""
+        """A bound on the `side`: each atom is at the end that its slope leads to, or, if the slope is
+        unknown, at the end that is worst in each product."""
 
         def value(atom: Atom, factor: float) -> float:
             return atom.high if (slopes.get(atom) or factor) * side > 0 else atom.low
@@ -141,7 +141,7 @@ class Polynomial:
 
     @property
     def _slopes(self) -> Mapping[Atom, float]:
-        """For each atom 1 if it rises with it everywhere, -1 if it falls, 0 where neither is certain."""
+        """For each atom 1 if it is increasing in it everywhere, -1 if decreasing, 0 if neither is certain."""
         if all(factor > 0 for factor in self.terms.values()):
             return {}
         slopes = dict[Atom, float]()
@@ -157,7 +157,7 @@ class Polynomial:
 
     @property
     def least(self) -> float:
-        """A number that it is never below, whatever the program is run with."""
+        """A lower bound for all inputs and params."""
         return sum(
             _times(factor, (atom.least if factor > 0 else atom.most for atom in product))
             for product, factor in self.terms.items()
@@ -165,7 +165,7 @@ class Polynomial:
 
     @property
     def most(self) -> float:
-        """A number that it is never above, whatever the program is run with."""
+        """An upper bound for all inputs and params."""
         return sum(
             _times(factor, (atom.most if factor > 0 else atom.least for atom in product))
             for product, factor in self.terms.items()
@@ -188,7 +188,7 @@ class Polynomial:
 
 
 def _times(factor: float, values: Iterator[float]) -> float:
-    """A product in which nothing times infinity is nothing."""
+    """A product in which 0 times infinity is 0."""
     for value in values:
         factor = 0 if factor == 0 or value == 0 else factor * value
     return factor
@@ -208,14 +208,14 @@ def _term(product: Product, factor: float) -> str:
 
 @final
 class Amount(Struct, frozen=True):
-    """A number from `low` to `high` (None: without bound); known exactly where both are the same."""
+    """A number from `low` to `high` (None: unbounded); exact if both are equal."""
 
     low: Polynomial
     high: Polynomial | None
 
     @staticmethod
     def of(value: float | Atom | Polynomial) -> Amount:
-        """A number that is known, be it as a formula."""
+        """An exact number, which may be a formula."""
         exact = value if isinstance(value, Polynomial) else Polynomial.of(value)
         return Amount(exact, exact)
 
@@ -226,17 +226,17 @@ class Amount(Struct, frozen=True):
 
     @property
     def exact(self) -> Polynomial | None:
-        """The formula, where there is one."""
+        """The formula if it is exact, else None."""
         return self.low if self.low == self.high else None
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The numbers it lies between."""
+        """The lower and the upper bound."""
         return self.low.low, math.inf if self.high is None else self.high.high
 
     @property
     def number(self) -> float | None:
-        """The number itself, where it is known."""
+        """The number if it is a known constant, else None."""
         low, high = self.bounds
         return low if low == high else None
 
@@ -244,7 +244,7 @@ class Amount(Struct, frozen=True):
         return _short(self.low + other.low, _both(Polynomial.__add__, self.high, other.high))
 
     def __sub__(self, other: Amount) -> Amount:
-        """What something adds that begins at `other` and ends at `self`."""
+        """The increase from `other` to `self`."""
         return Amount(self.low - other.low, _both(Polynomial.__sub__, self.high, other.high))
 
     def __mul__(self, other: Amount) -> Amount:
@@ -253,28 +253,28 @@ class Amount(Struct, frozen=True):
         return _short(self.low * other.low, _both(Polynomial.__mul__, self.high, other.high))
 
     def or_(self, other: Amount) -> Amount:
-        """What is one or the other."""
+        """A number that is one or the other."""
         if self == other:
             return self
         return Amount(smaller(self.low, other.low), _both(larger, self.high, other.high))
 
     def up_to(self, other: Amount) -> Amount:
-        """The larger of both."""
+        """The maximum of both."""
         return Amount(larger(self.low, other.low), _both(larger, self.high, other.high))
 
     def at_most(self, other: Amount) -> Amount:
-        """The smaller of both."""
+        """The minimum of both."""
         high = _both(smaller, self.high, other.high) or self.high or other.high
         return Amount(smaller(self.low, other.low), high)
 
     @property
     def count(self) -> Amount:
-        """The same as a count of something, which is not negative: 0 in place of what is less."""
+        """The same as a count, which is not negative: values below 0 become 0."""
         return Amount(_count(self.low), None if self.high is None else _count(self.high))
 
 
 SIGNED = (-math.inf, math.inf, -math.inf)
-"""Bounds of an atom that may be any number."""
+"""Bounds of an atom that may be any number, also a negative one."""
 ZERO = Amount.of(0)
 ONE = Amount.of(1)
 
@@ -294,7 +294,7 @@ def _count(formula: Polynomial) -> Polynomial:
 
 
 def _short(low: Polynomial, high: Polynomial | None) -> Amount:
-    """An amount, with bounds in place of formulas that have grown too long."""
+    """An amount with bounds in place of formulas that have grown too long."""
     return Amount(_shortened(low), None if high is None else _shortened(high))
 
 
@@ -307,12 +307,12 @@ def _shortened(formula: Polynomial) -> Polynomial:
 
 
 def _unwritten(text: str) -> str:
-    """What stands for a text that would be too long to read."""
+    """A placeholder for a text that would be too long to read."""
     return f"{UNWRITTEN}{sha256(text.encode()).hexdigest()[:16]}"
 
 
 def larger(a: Polynomial, b: Polynomial) -> Polynomial:
-    """The larger of two formulas: one of them where that is certain, else an atom that says so."""
+    """The maximum of two formulas: one of them if that is certain, otherwise an atom for it."""
     difference = a - b
     if difference.least >= 0:
         return a
@@ -320,7 +320,7 @@ def larger(a: Polynomial, b: Polynomial) -> Polynomial:
 
 
 def smaller(a: Polynomial, b: Polynomial) -> Polynomial:
-    """The smaller of two formulas, likewise."""
+    """The minimum of two formulas, likewise."""
     difference = a - b
     if difference.least >= 0:
         return b

@@ -76,7 +76,7 @@ def _ignore(*_: object) -> None:
 
 
 def _blocking(work: Method[P, Coroutine[Any, Any, T]]) -> Method[P, T]:
-    """The twin of an async method that waits for it. Simulated time takes no time there."""
+    """The blocking variant of an async method. Simulated time takes no real time in it."""
 
     @functools.wraps(work)
     def wait(program: Program, /, *arguments: P.args, **settings: P.kwargs) -> T:

@@ -1,11 +1,10 @@
-"""Results of checks, and the IR of programs that ran, in the user's cache folder: an unchanged program is
-not compiled again.
+"""Results of checks, and the IR of programs that ran, in the user's cache folder: an unchanged program is not
+compiled again.
 
-A check is a function of the program's text and of what the compiler asks of the files beside it
-(`gotlang.files.Beside`). A record has the questions with digests of the answers; where all are answered as
-they were, by the same gotc, its diagnostics are those that a check would find, and its IR, which is packed
-under that record, is what compiling would make. A record that is damaged, or not in a folder of the user's
-own, is none.
+A check is a function of the program's text and of the answers that the compiler gets about the files beside
+it (`gotlang.files.Beside`). A record stores these questions with digests of the answers. If gotc is the same
+and all answers are unchanged, the stored diagnostics and the stored IR are those that compiling would yield.
+A record that is damaged, or outside a folder of the user's own, is ignored.
 """
 
 from __future__ import annotations
@@ -39,18 +38,19 @@ if TYPE_CHECKING:
     from gotlang.program import Recalled
 
 _MOST = 1000
-"""Records that are kept, of checks and of IR."""
+"""Maximum number of stored records, of checks and of IR."""
 _IR = ".ir"
 
 _Answer = TypeVar("_Answer")
 _What = Literal["text", "missing", "named"]
 _Question = tuple[_What, str, str, str]
-"""What was asked, in which folder, of which path, and by which file."""
+"""A question: its kind, its folder, its path, and the file that asks."""
 
 
 @final
 class Checked(Struct, frozen=True):
-    """What a check found: whether there is no error, its diagnostics, and the texts that they point into."""
+    """The result of a check: whether there is no error, the diagnostics, and the texts that they point
+    into."""
 
     ok: bool
     diagnostics: tuple[Diagnostic, ...]
@@ -59,7 +59,8 @@ class Checked(Struct, frozen=True):
 
 @final
 class _Record(Struct, frozen=True):
-    """A check of a text: `gotc` says by what, `asked` what it depended on, `sources` names the texts."""
+    """The check of a text: `gotc` identifies the checker, `asked` the dependencies, `sources` names the
+    texts."""
 
     gotc: str
     text: str
@@ -70,12 +71,13 @@ class _Record(Struct, frozen=True):
 
     @property
     def key(self) -> bytes:
-        """What the IR of the text depends on."""
+        """A digest of all that the IR of the text depends on."""
         return repr((self.gotc, self.text, self.asked)).encode("utf-8", "surrogatepass")
 
 
 def check(source: Source, folder: Path) -> Checked:
-    """Check a program that may import only from `folder`, an absolute path, unless that is known already."""
+    """Check a program that may import only from `folder`, an absolute path; an unchanged program is not
+    checked again."""
     if (known := _known(source, folder)) is not None:
         return known[1]
     made, _ = _made(source, folder)
@@ -83,8 +85,8 @@ def check(source: Source, folder: Path) -> Checked:
 
 
 def compiled(source: Source, folder: Path) -> Compilation | Recalled:
-    """Compile the same. If it is known to have no error, only what is needed to run it is done again, and
-    nothing if its IR is known."""
+    """Compile the same. Of a program known to have no errors, only what is needed to run it is built again,
+    and nothing if its IR is stored."""
     known = _known(source, folder)
     if known is None or not known[1].ok:
         made, record = _made(source, folder)
@@ -99,7 +101,7 @@ def compiled(source: Source, folder: Path) -> Compilation | Recalled:
         files = _Asked(folder)
         made = again(files)
         if not files.answers.items() <= dict(record.asked).items():
-            return made  # a file has changed meanwhile
+            return made  # a file has changed since
     if made.ok and (place := _place(source.name, folder)) is not None:
         from gotlang.ir.packed import pack
 
@@ -110,7 +112,7 @@ def compiled(source: Source, folder: Path) -> Compilation | Recalled:
 
 
 def _recalled(source: Source, folder: Path, record: _Record) -> Programs | None:
-    """The IR that was packed under a record; None if there is none."""
+    """The IR that was stored with a record, or None."""
     from gotlang.ir.packed import unpack
 
     place = _place(source.name, folder)
@@ -121,14 +123,14 @@ def _recalled(source: Source, folder: Path, record: _Record) -> Programs | None:
 
 
 def files_of(source: Source, folder: Path) -> set[Path]:
-    """The files and folders that a check of a program looks at, also those that are missing."""
+    """The files and folders that a check of a program reads, including missing ones."""
     asked = _Asked(folder)
     compile_in(source, asked)
     return {Path(where, path) for _, where, path, _ in asked.answers if not in_package(path)}
 
 
 def _made(source: Source, folder: Path) -> tuple[Compilation, _Record]:
-    """The program compiled, and the record of its check, which is kept."""
+    """The compiled program, and the record of its check, which is stored."""
     files, place = _Asked(folder), _place(source.name, folder)
     made = compile_in(source, files)
     answers, sources = tuple(files.answers.items()), tuple(made.sources)
@@ -139,7 +141,7 @@ def _made(source: Source, folder: Path) -> tuple[Compilation, _Record]:
 
 
 def _keep(place: Path, data: bytes | None) -> None:
-    """Write a file, and remove the oldest beside it."""
+    """Write a file, and remove the oldest files beside it."""
     if data is None:
         return
     with suppress(OSError):
@@ -150,8 +152,8 @@ def _keep(place: Path, data: bytes | None) -> None:
 
 
 def _known(source: Source, folder: Path) -> tuple[_Record, Checked] | None:
-    """An earlier check of the same, and what it found; None if there was none, or if something has
-    changed."""
+    """The record and the result of an earlier check of the same program; None if there is none, or if a
+    dependency has changed."""
     place = _place(source.name, folder)
     try:
         record = from_json(place.read_bytes(), _Record) if place and _is_own(place.parent) else None
@@ -172,7 +174,8 @@ def _known(source: Source, folder: Path) -> tuple[_Record, Checked] | None:
 
 @final
 class _Asked(Beside):
-    """The files beside a program, with digests of what was asked about them, and the texts that were read."""
+    """The files beside a program, recording digests of the answers about them, and the texts that were
+    read."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -195,7 +198,7 @@ class _Asked(Beside):
         return self._noted("named", written, by, partial(super().named, written, by))
 
     def ask(self, what: _What, path: str, by: str) -> None:
-        """Ask again. Raises OSError and GotError as then."""
+        """Repeat a recorded question. Raises OSError and GotError as the original did."""
         match what:
             case "text":
                 self.text(path)
@@ -218,21 +221,22 @@ class _Asked(Beside):
 
 
 def _place(name: str, folder: Path) -> Path | None:
-    """The file of the record of a program; None if the user has no home."""
+    """The path of a program's record; None if the user has no home folder."""
     home = cache_home()
     # Names in messages are relative to the current folder.
     return home and home / "checks" / f"{_digest(repr((os.getcwd(), str(folder), name)))[:32]}.json"
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether a folder is the user's, and nobody else can write to it."""
+    """Whether a folder belongs to the user and nobody else can write to it."""
     found, user = os.lstat(folder), getattr(os, "getuid", lambda: 0)()
     return stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o022
 
 
 @cache
 def _version() -> str:
-    """What a check depends on beside files: gotc, also while it is being changed, and what it stands on."""
+    """The dependencies of a check other than files: the version of gotc, also while it is being developed,
+    and of its libraries."""
     package = os.path.dirname(__file__)
     installed = os.path.dirname(os.path.dirname(msgspec.__file__))
     changed = [(installed, os.stat(installed).st_mtime_ns)]

@@ -1,4 +1,4 @@
-"""Every diagnostic code with what it means and how to fix it: what `gotc explain GOT0203` prints.
+"""Every diagnostic code with its explanation, as `gotc explain GOT0203` prints it.
 
 They are read from the page `docs/diagnostics.md`.
 """
@@ -20,7 +20,7 @@ _EXAMPLE = re.compile(r"^(Wrong|Right):\n\n```text\n((?:.*\n)*?)```$", re.MULTIL
 @final
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A diagnostic code: its title, what it means, and a wrong and a right line where lines show it."""
+    """A diagnostic code: its title, its explanation, and a wrong and a corrected example, if any."""
 
     code: str
     title: str

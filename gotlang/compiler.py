@@ -40,17 +40,17 @@ Reader = Callable[[str], str]
 (`<std>/vote.got`); raises OSError."""
 
 Opener = Callable[[str], "Compilation | None"]
-"""Compiles the program that a study names, by its path as written; None if it is the study's own file. Raises
-OSError or GotError."""
+"""Compiles the program that a study names, by its path as written; returns None for the study's own file.
+Raises OSError or GotError."""
 
 _GIVEN = RESERVED | THOUGHT_FUNCTIONS.keys() | BUILTINS.keys()
-"""Names that the language has given a meaning."""
+"""Names that the language predefines."""
 
 
 class Compilation(Struct, frozen=True):
-    """What became of a source: its modules (its own first) and the diagnostics of all of them.
+    """The result of compiling a source: its modules (its own first) and the diagnostics of all of them.
 
-    It is a `Compiled` where there is no error.
+    It is a `Compiled` if there is no error.
     """
 
     source: Source
@@ -72,13 +72,13 @@ class Compilation(Struct, frozen=True):
 
 @final
 class Compiled(Compilation, frozen=True):
-    """A source without errors: with the checked tree, and the IR, which is built once."""
+    """A source without errors: the checked tree, and the IR, which is built once."""
 
     checked: Checked
     tests: bool = False
-    """Whether its tests are among its schemes."""
+    """Whether its schemes include its tests."""
     stored: Program | None = None
-    """The IR that was read from a file, at the level that it was written with; then there is no tree."""
+    """IR that was read from a file, at the level that it was written with; then there is no tree."""
     _programs: dict[tuple[int, frozenset[str]], Program] = field(default_factory=dict)
 
     def with_tests(self) -> Compiled:
@@ -89,7 +89,7 @@ class Compiled(Compilation, frozen=True):
     def program(self, level: int = 2, skip: frozenset[str] = frozenset()) -> Program:
         """The IR at an optimization level from 0 to 2, without the passes named in `skip`.
 
-        IR that was read from a file is what it is. Raises CompileError where a constant has no value.
+        IR that was read from a file is returned unchanged. Raises CompileError if a constant has no value.
         """
         if self.stored is not None:
             return self.stored
@@ -111,7 +111,7 @@ class Compiled(Compilation, frozen=True):
 
 
 def stored_program(path: str, program: Program, sources: Mapping[str, Source]) -> Compiled:
-    """What runs IR that was read from the file at `path`."""
+    """A runnable program from IR that was read from the file at `path`."""
     source = Source.of(path, "")
     module = n.Module(Span(path, 0, 0), ())
     checked = check((module,))
@@ -130,12 +130,12 @@ def compile_source(
 ) -> Compilation:
     """Parse and check a source and its imports; reports the errors of all files at once.
 
-    `read` returns the text of imported files; without it, only modules of packages are imported.
-    `functions` are what Python provides in addition to the program's imports. `named` compiles the program
-    that a study names; without it, studies of other programs are checked only in part. `files` are those
-    beside the program; without them, nothing is said of Python, simulators and corpora. `known` are the
-    diagnostics of the same program, if it is known that none is an error: what only finds some is left out.
-    `seen` is told what editors ask, also of a program with errors.
+    `read` returns the text of imported files; without it, only modules of packages are imported. `functions`
+    are provided by Python in addition to the program's imports. `named` compiles the program that a study
+    names; without it, studies of other programs are checked only in part. `files` are those beside the
+    program; without them, Python files, simulators and corpora are not checked. `known` are the diagnostics
+    of the same program if it is known to have no errors: checks that only find errors are skipped. `seen` is
+    called with what editors show, also for a program with errors.
     """
     found = _compile(source, read, functions, named, files, known, seen)
     typed = tuple(d for d in unfinished(found.diagnostics, source) if d.code != "GOT0741")
@@ -159,7 +159,7 @@ def _compile(
     seen: Seen | None = None,
     typed: Sequence[Diagnostic] = (),
 ) -> Compilation:
-    """The same; a line with one of the mistakes `typed` counts as one that cannot be read."""
+    """The same; a line with one of the mistakes `typed` is treated as unreadable."""
     sources: dict[str, Source] = {source.name: source}
     module, found = parse(source, typed)
     diagnostics = list(found)
@@ -212,7 +212,7 @@ def _compile(
     found_in_all = in_order([*diagnostics, *(_as_written(d, shown) for d in further)])
     if any(d.severity == "error" for d in found_in_all):
         return Compilation(source, sources, tuple(modules), found_in_all)
-    if not mentioned:  # nothing runs, or is loaded, of what the schemes of other files need for themselves
+    if not mentioned:  # definitions that only schemes of other files need are neither loaded nor run
         checked = replace(checked, modules=without_unused(checked.modules, types, others))
     compiled = Compiled(source, sources, tuple(modules), found_in_all, checked)
     if known is None and (wrong := tuple(_as_written(d, shown) for d in _unproven(compiled))):
@@ -228,7 +228,8 @@ def _in_unused(
     report: Report,
     shown: dict[str, str],
 ) -> list[Diagnostic]:
-    """The errors in definitions that nothing uses, which a program is checked without; `shown` gets names."""
+    """The errors in definitions that are never used, which the program is checked without; `shown` receives
+    names."""
     from gotlang.linking.unused import in_definitions, with_uses
 
     used, names = with_uses(modules, unused)
@@ -240,7 +241,7 @@ def _in_unused(
 
 
 def _unproven(compiled: Compiled) -> Iterator[Diagnostic]:
-    """An error for each limit of a scheme that is not proven, with or without what the optimizer changes."""
+    """An error for each budget of a scheme that is not proven, with or without the optimizer's changes."""
     schemes = {d.name.text: d for d in compiled.checked.symbols.nodes.values() if isinstance(d, n.Scheme)}
     for name, node in schemes.items():
         told: set[str] = set()
@@ -250,7 +251,7 @@ def _unproven(compiled: Compiled) -> Iterator[Diagnostic]:
             try:
                 program = compiled.program(level)
             except CompileError:
-                return  # a constant has no value, which is told where it is used
+                return  # a constant has no value; the error is reported at its use
             for found in unproven(program, program.scheme(name)):
                 if found.unit not in told:
                     told.add(found.unit)
@@ -259,8 +260,8 @@ def _unproven(compiled: Compiled) -> Iterator[Diagnostic]:
 
 
 def handed_in(functions: Iterable[str]) -> tuple[n.PythonFunction, ...]:
-    """The functions that Python provides, each as an import writes it: `search -> list[str]`, or its name.
-    Raises UsageError for what cannot be read, and for names that are built in."""
+    """The functions that Python provides, each as an import declares it (`search -> list[str]`) or by name.
+    Raises UsageError for an invalid declaration and for the name of a built-in."""
     found: list[n.PythonFunction] = []
     for text in functions:
         module, problems = parse(Source.of("functions", f'import python "functions": {text}\n'))
@@ -278,7 +279,7 @@ def _targets(
     module: n.Module, named: Opener | None, diagnostics: list[Diagnostic]
 ) -> dict[int, Target | None]:
     """The programs of the studies that name another file, by the identity of the study; None for one that is
-    not known or does not compile."""
+    unknown or does not compile."""
     targets: dict[int, Target | None] = {}
     for node in module.declarations:
         if not isinstance(node, n.Study) or node.program is None:
@@ -305,7 +306,7 @@ def _targets(
 
 
 def _at_use(found: Diagnostic) -> Diagnostic:
-    """A diagnostic in what was inlined, at the place of the use."""
+    """A diagnostic in inlined text, moved to the place of the use."""
     span, labels = found.span, list[Label]()
     while span.use is not None:
         labels.append(Label(_bare(span), found.at if not labels else "used here"))
@@ -345,8 +346,8 @@ def _as_written(found: Diagnostic, shown: Mapping[str, str]) -> Diagnostic:
 
 
 def _mentioned(module: n.Module, read: Reader) -> Iterator[str]:
-    """The words in texts of the Python files that a module imports, if these change graphs: the steps that
-    they add may use any prompt, score or param."""
+    """The words in the Python files that a module imports, if these change graphs: the steps that they add
+    may use any prompt, score or param of those names."""
     for node in module.declarations:
         if isinstance(node, n.ImportPython) and outside(str(node.path.value)) is None:
             try:
@@ -360,7 +361,7 @@ def _mentioned(module: n.Module, read: Reader) -> Iterator[str]:
 
 
 def _text(name: str, read: Reader) -> str:
-    """The text of an imported file; of a module of a package also where `read` knows of no packages."""
+    """The text of an imported file, or of a module of a package, even if `read` cannot read packages."""
     try:
         return read(name)
     except OSError:
@@ -384,7 +385,7 @@ def _import(
         diagnostics.append(Diagnostic("GOT0107", why, node.path.span))
         return None
     else:
-        name = str(folder / written)  # one name for `common.got` and `./common.got`
+        name = str(folder / written)  # the same name for `common.got` and `./common.got`
     if name in sources:
         imported[id(node)] = name
         return None

@@ -6,8 +6,8 @@ of the current folder, and `config.toml` in the user's own configuration folder 
     max-usd = 0.5
 
 The environment takes precedence over files, and a project's file over the user's own: `GOTC_RUN_MAX_USD` is
-`--max-usd` of `gotc run`. A project's file is anyone's word: what reaches out of its folder is refused unless
-the user trusts it, limits of the user's own file are never raised, and no key goes to its `base-url`.
+`--max-usd` of `gotc run`. A project's file is untrusted: settings that reach out of its folder are refused
+unless the user trusts them, limits of the user's own file are never raised, and its `base-url` gets no key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gotlang.errors import NotTrusted, UsageError, reporting
 from gotlang.reading import read_bounded
 
 USERS_ONLY: Final = ("allow-python", "python-key")
-"""Options that no project's file may set."""
+"""Options that a project's file may not set."""
 SHARED: Final = (
     *("base-url", "cache", "concurrency", "max-calls", "max-usd", "model", "no-python", "prices", "seed"),
     *USERS_ONLY,
@@ -46,7 +46,7 @@ class ConfigFile(Struct, frozen=True):
     own: bool = False
 
     def permitted(self, name: str, value: Any) -> Any:
-        """The value of an option. Raises NotTrusted for one that needs the user's trust and has none."""
+        """The value of an option. Raises NotTrusted if it needs the user's trust and is not trusted."""
         if self.own:
             return value
         if name in USERS_ONLY and value:
@@ -63,7 +63,8 @@ class ConfigFile(Struct, frozen=True):
         return value
 
     def reaching(self) -> Iterator[tuple[str, str]]:
-        """Its settings that need the user's trust, each with what is granted: an address, or a real path."""
+        """Its settings that need the user's trust, each with the address or real path that would be
+        trusted."""
         tables = [self.table]
         for table in tables:
             for key, value in table.items():
@@ -74,7 +75,7 @@ class ConfigFile(Struct, frozen=True):
                         yield key.replace("_", "-"), what
 
     def _reached(self, name: str, text: str) -> str | None:
-        """What the value of an option names beyond its folder; None without."""
+        """The address or path outside the folder that the value of an option names, or None."""
         if name == "otel":
             return text or None
         folder = self.path.parent
@@ -117,8 +118,8 @@ def setting(name: str, command: str = "run") -> Any:
 
 
 def merged(name: str, earlier: Any, value: Any) -> Any:
-    """The value of an option in the user's own file (None: none) and then in a project's: limits are
-    not raised, and Python that is forbidden stays so."""
+    """The value of an option from the user's own file (None: not set) and a project's: limits are never
+    raised, and forbidden Python stays forbidden."""
     if name == "no-python":
         return earlier or value
     if earlier is None or name not in _LIMITS:
@@ -131,9 +132,9 @@ def merged(name: str, earlier: Any, value: Any) -> Any:
 
 
 def configured_url(command: str = "run") -> ConfiguredUrl | None:
-    """The base URL that files give: a project's if the user trusts it, else the user's own, else a project's.
+    """The base URL from files: a project's if the user trusts it, else the user's own, else a project's.
 
-    None without any. Raises UsageError for a file that does not parse.
+    None if no file sets one. Raises UsageError for a file that does not parse.
     """
     found: ConfiguredUrl | None = None
     for file in config_files():
@@ -154,7 +155,7 @@ def _written(file: ConfigFile, name: str, command: str) -> Any:
 
 
 def config_files() -> list[ConfigFile]:
-    """The user's own file and that of the current folder, which takes precedence, as far as they exist.
+    """The user's own file and that of the current folder, which takes precedence; missing ones are left out.
 
     Raises UsageError for a file that cannot be read or does not parse.
     """

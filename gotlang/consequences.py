@@ -1,4 +1,4 @@
-"""Which mistakes are only the consequences of others: of lines that cannot be read, or are not finished."""
+"""Which errors are only consequences of others: of lines that cannot be parsed, or are unfinished."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _NAMES = frozenset(
     {"GOT0103", "GOT0104", "GOT0105", "GOT0106", "GOT0219", "GOT0313", "GOT0315", "GOT0404", "GOT0406"}
     | {"GOT0323", "GOT0403", "GOT0602", "GOT0605", "GOT0702", "GOT0711", "GOT0746", "GOT0749"}
 )
-"""Mistakes in the use of a name, which a line that was lost may have declared."""
+"""Errors in the use of a name, which an unreadable line may have declared."""
 _INSIDE = _NAMES - {"GOT0106"} | {"GOT0201", "GOT0209", "GOT0213", "GOT0305"}
-"""Mistakes that may follow in a block or a declaration from what is missing in its first line."""
+"""Errors in a block or a declaration that may follow from an error in its first line."""
 _ABSENT = frozenset(
     {"GOT0113", "GOT0301", "GOT0302", "GOT0303", "GOT0306", "GOT0308"}
     | {"GOT0213", "GOT0316", "GOT0322", "GOT0325", "GOT0340", "GOT0341"}
 )
-"""Mistakes that may be only for what is missing in their declaration."""
+"""Errors that may follow from an unreadable part of the same declaration."""
 _ANYWHERE = frozenset({"GOT0316", "GOT0322", "GOT0323", "GOT0601", "GOT0603"})
-"""Those that may be for what is missing in another one."""
+"""Errors that may follow from an unreadable part of another declaration."""
 _OF_CALLS = frozenset({"GOT0105", "GOT0202", "GOT0305", "GOT0746"})
-"""Those that may be for the inputs that a call of another one has."""
+"""Errors that may follow from the inputs of another declaration's call."""
 _BROKEN = frozenset({"GOT0001", "GOT0003", "GOT0004", "GOT0009", "GOT0011"})
-"""Mistakes for which a line is not as its author meant it: nothing else is said of it."""
+"""Errors after which a line does not mean what its author intended: no further errors are reported for it."""
 _UNFINISHED = frozenset(
     {"GOT0010", "GOT0103", "GOT0104", "GOT0105", "GOT0106", "GOT0219", "GOT0303", "GOT0305", "GOT0741"}
 )
-"""Mistakes that a line has while its last word is typed."""
+"""Errors that a line has while its last word is being typed."""
 
 
 class Unknown:
-    """What is unknown of a program: the names that lines which could not be read may have declared (`*` for
-    any, `*A` for any operation, `so*` for those that start so), and the places whose first line is lost."""
+    """The unknown parts of a program: the names that unreadable lines may have declared (`*` for any, `*A`
+    for any operation, `so*` for those with this prefix), and the places whose first line is unreadable."""
 
     def __init__(
         self, modules: Sequence[Module], sources: Mapping[str, Source], found: Iterable[Diagnostic]
@@ -51,7 +51,7 @@ class Unknown:
         declarations = [node.span for module in modules for node in module.declarations]
         starts = {span.start for span in declarations}
         self._headless = any(span.start in starts for span in self._lost)
-        if self._headless:  # a study shows the inputs of its scheme
+        if self._headless:  # a study sees the inputs of its scheme
             studies = (d for module in modules for d in module.declarations if isinstance(d, Study))
             self._lost += [study.span for study in studies]
         self._damaged = [span for span in declarations if any(_within(place, span) for place in places)]
@@ -61,8 +61,8 @@ class Unknown:
         return self._sources[span.source].text[span.start : span.end] if span.source in self._sources else ""
 
     def without_consequences(self, found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-        """The errors that do not follow from what is unknown. No warning is among them: what seems never used
-        may be used there."""
+        """The errors that do not follow from the unknown parts. Warnings are left out: a name that seems
+        unused may be used in an unknown part."""
         errors = [p for p in found if p.severity == "error" and self._line(p.span) not in self._broken]
         follow = {id(problem) for problem in errors if self._follows(problem)}
         steps = {self._line(p.span) for p in errors if id(p) in follow and p.code == "GOT0106"}
@@ -88,7 +88,7 @@ class Unknown:
             return False
         starts = tuple(word[:-1] for word in self.names if word.endswith("*") and word != "*")
         words = [word for word in quoted[-1].split() if not word.isdigit()]
-        alike = any if len(words) > 1 else all  # of a label, some may be left
+        alike = any if len(words) > 1 else all  # part of a label may remain
         if alike(word in self.names or word.startswith(starts) for word in words):
             return True
         if found.code == "GOT0106":
@@ -108,7 +108,7 @@ def _within(place: Span, whole: Span) -> bool:
 
 
 def unfinished(found: Iterable[Diagnostic], source: Source) -> tuple[Diagnostic, ...]:
-    """The errors in the last word of a line: while it is typed, nothing is known of what the line does."""
+    """The errors in the last word of a line: while it is being typed, the meaning of the line is unknown."""
     return tuple(
         problem
         for problem in found
@@ -126,7 +126,7 @@ def _at_end(text: str, at: int) -> bool:
 
 
 def on_line(found: Diagnostic, others: Iterable[Diagnostic], source: Source) -> bool:
-    """Whether a mistake is in the line of one of some others."""
+    """Whether an error is on the same line as one of some others."""
     line = source.position(found.span.start)[0]
     return found.span.source == source.name and any(
         source.position(other.span.start)[0] == line for other in others

@@ -1,6 +1,6 @@
 """Errors and warnings about a program, as data; rendering comes last.
 
-A message says what was found, what was expected and what to try. `docs/diagnostics.md` explains each code.
+A message says what was found, what was expected and how to fix it. `docs/diagnostics.md` explains each code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Severity = Literal["error", "warning"]
 
 @final
 class Label(Struct, frozen=True):
-    """A second place of a diagnostic, with its role."""
+    """A secondary place of a diagnostic, with its role."""
 
     span: Span
     text: str
@@ -26,7 +26,7 @@ class Label(Struct, frozen=True):
 
 @final
 class Fix(Struct, frozen=True):
-    """An edit after which a diagnostic is gone: other text for a place, or none."""
+    """An edit that resolves a diagnostic: replacement text for a place; empty to delete it."""
 
     span: Span
     text: str = ""
@@ -34,10 +34,10 @@ class Fix(Struct, frozen=True):
 
 @final
 class Diagnostic(Struct, frozen=True):
-    """One thing wrong with a program.
+    """One error or warning in a program.
 
-    `at` is the short text under the carets; `notes` are facts (`its parameters: ...`), `help` what to try;
-    `fix` does it where that needs no thought.
+    `at` is the short text under the carets; `notes` are facts (`its parameters: ...`), `help` is advice;
+    `fix` applies it if it is unambiguous.
     """
 
     code: str
@@ -60,8 +60,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def with_fixes(text: str, fixes: Iterable[Fix]) -> str:
-    """A text with these fixes made in it; of two that overlap only the first. A deletion takes the whole line
-    with it where nothing else is in it."""
+    """A text with these fixes applied; of two that overlap, only the first. A deletion removes the whole line
+    if nothing else is on it."""
     done = len(text)
     for fix in sorted(set(fixes), key=lambda fix: (-fix.span.end, -fix.span.start)):
         start, end = fix.span.start, fix.span.end
@@ -78,9 +78,9 @@ def with_fixes(text: str, fixes: Iterable[Fix]) -> str:
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Sorted by place; the same code at the same place only once.
+    """Sorted by place, without duplicates of a code at a place.
 
-    Warnings wait until there is no error: what an error made unused would only add to it.
+    Warnings are withheld while there are errors: they could be consequences.
     """
     unique = {(d.span.source, d.span.start, d.code, d.message): d for d in diagnostics}
     errors = [d for d in unique.values() if d.severity == "error"]
@@ -103,7 +103,7 @@ def render(diagnostic: Diagnostic, sources: Mapping[str, Source], *, color: bool
 
 
 def excerpt(span: Span, sources: Mapping[str, Source], *, color: bool = False) -> str:
-    """A place in a program with its line and carets; empty where its text is not available."""
+    """A place in a program with its line and carets; empty if its text is not available."""
     if span.source not in sources:
         return ""
     return "\n".join(render(Diagnostic("", "", span), sources, color=color).split("\n")[1:])
@@ -143,8 +143,8 @@ def _excerpt(
 
 
 def as_json(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> dict[str, Any]:
-    """The same as data: lines and columns count from 1, columns in characters. `fix` is a place and the text
-    that it should have, None where that is for the writer to say."""
+    """The same as data: lines and columns count from 1, columns in characters. `fix` is a place and its
+    replacement, None if the author must decide."""
 
     def place(span: Span) -> dict[str, Any]:
         source = sources.get(span.source)
@@ -197,7 +197,7 @@ class Report:
         help: str | None = None,
         fix: Fix | None = None,
     ) -> None:
-        """Add a warning, which does not keep the program from running."""
+        """Add a warning, which does not prevent the program from running."""
         self.diagnostics.append(Diagnostic(code, message, span, help=help, severity="warning", fix=fix))
 
     def unknown(
@@ -211,14 +211,14 @@ class Report:
         help: str = "",
         last: bool = False,
     ) -> None:
-        """Add an error for an unknown name, with `help` or the nearest known one. `last`: the name is the
+        """Add an error for an unknown name, with `help` or the nearest known name. `last`: the name is the
         last word of the span."""
         told = re.fullmatch(r"write `(\w+)`", help)
         guess = told[1] if told is not None else nearest(name, known)
         written = Span(span.source, span.end - len(name), span.end) if last else span
-        sure = told is not None or (not help and len(name) > 1)  # one letter is near to nothing
+        sure = told is not None or (not help and len(name) > 1)  # a single letter is not a useful suggestion
         if written.end - written.start != len(name) or (code == "GOT0208" and not last):
-            sure = False  # it is the place of a value
+            sure = False  # the place of a value
         self.error(
             code,
             f"{what} `{name}` is not known",

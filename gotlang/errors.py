@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class GotError(Exception):
-    """Base of all errors. `help` says what to do, if known. `handled`: whether a `try` in a program handles
-    it, because it depends on data or models."""
+    """Base of all errors. `help` is advice, or None. `handled`: whether a `try` in a program handles it,
+    because it depends on data or models."""
 
     exit_code = 1
     handled = False
@@ -40,8 +40,8 @@ class UsageError(GotError):
 
 @contextmanager
 def reporting(what: str) -> Iterator[None]:
-    """An OSError inside becomes a UsageError: `what` could not be done, such as `cannot write FILE`, and the
-    system's reason."""
+    """Convert an OSError inside to a UsageError: `what` failed, such as `cannot write FILE`, and the system's
+    reason."""
     try:
         yield
     except OSError as error:
@@ -49,8 +49,8 @@ def reporting(what: str) -> Iterator[None]:
 
 
 class NotTrusted(UsageError):
-    """What a project asks for needs the user's trust (`gotc trust`): to run its Python, or to reach out of
-    its folder. Nothing ran, nothing was spent."""
+    """A project needs the user's trust (`gotc trust`), to run its Python or to reach out of its folder.
+    Nothing ran, nothing was spent."""
 
 
 class CompileError(GotError):
@@ -104,7 +104,7 @@ class PartialResult(RunError):
 
 
 class InvalidResult(RunError):
-    """What validated the result last found it not valid; `outcome` has its value. Raised by
+    """The last validation of the result found it invalid; `outcome` has its value. Raised by
     `Result.raise_for_status()` only."""
 
     exit_code = 5
@@ -134,12 +134,11 @@ class ModelError(GotError):
 
 
 class OutsideSimulation(ModelError):
-    """A simulator was asked something outside of what it simulates. The run ends with it, whatever a program
-    does where a call fails."""
+    """A simulator received a request that it does not simulate. It ends the run, even inside a `try`."""
 
 
 class Waiting(ModelError):
-    """A question to a person who has not answered yet: the rest of the run goes on without it."""
+    """A question to a person has no answer yet; the rest of the run continues."""
 
     def __init__(self, question: Any) -> None:
         super().__init__(f"question {question.id} has no answer yet")
@@ -147,28 +146,28 @@ class Waiting(ModelError):
 
 
 class CacheError(GotError):
-    """A cache that cannot be opened, read or written, or is not one."""
+    """A cache cannot be opened, read or written, or the file is not a cache."""
 
     exit_code = 2
 
 
 class CacheLost(CacheError):
-    """The cache stores nothing any more, so nothing more was requested. `gotc run`, `eval` and `compare` end
-    with its exit code, `gotc tune` with the error."""
+    """The cache can store nothing any more, so no further requests were sent. `gotc run`, `eval` and
+    `compare` end with its exit code, `gotc tune` with the error."""
 
     exit_code = 6
     WORDS = "the cache is lost: "
-    """What the reason starts with why a run was stopped."""
+    """The prefix of the reason why a run was stopped."""
 
 
 class ReadError(GotError):
-    """A response that cannot be read as its type (the thought fails, the scheme goes on)."""
+    """A response that cannot be parsed as its type (the thought fails, the scheme continues)."""
 
 
 class TemplateError(GotError):
-    """A prompt template that does not parse, or does what templates may not do.
+    """A prompt template that does not parse or does something that templates may not do.
 
-    `line` is counted from 1 in the text of the template; None if it is unknown.
+    `line` counts from 1 in the text of the template; None if it is unknown.
     """
 
     exit_code = 2
@@ -185,13 +184,13 @@ class EvaluationError(GotError):
 
 
 class LimitExceeded(EvaluationError):
-    """A program that needs more than any program may."""
+    """A program exceeds a limit of the language."""
 
     handled = False
 
 
 class BeyondBest(GotError):
-    """A score that is better than the `best` that its declaration, at `span`, says cannot be beaten."""
+    """A score that is better than the `best` of its declaration, at `span`."""
 
     def __init__(self, message: str, span: Span) -> None:
         super().__init__(message, help="correct `best`, or the score")
@@ -199,8 +198,7 @@ class BeyondBest(GotError):
 
 
 class OperationFailed(GotError):
-    """An operation of a run has no thought to give. `cut_off`: only because the budget, or a stop, prevented
-    it."""
+    """An operation of a run has no result. `cut_off`: only because the budget, or a stop, prevented it."""
 
     def __init__(self, reason: str, *, cut_off: bool = False) -> None:
         super().__init__(reason)

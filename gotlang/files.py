@@ -78,11 +78,11 @@ def compile_file(path: str | Path, functions: tuple[PythonFunction, ...] = ()) -
 
 
 STORED = ".ir.json"
-"""How the name of a file ends that holds IR (docs/ir.md)."""
+"""The suffix of files that hold IR (docs/ir.md)."""
 
 
 def stored_file(path: str | Path) -> Compilation:
-    """The IR in a file, verified. Raises UsageError if it cannot be read, or is none."""
+    """The IR in a file, verified. Raises UsageError if it cannot be read or is not IR."""
     from gotlang.compiler import stored_program
     from gotlang.ir.json import from_document
 
@@ -103,8 +103,9 @@ def formatted(source: Source) -> str:
 
 
 class Beside:
-    """The files that a program may see (`gotlang.analysis.Files`): those in its folder, an absolute path. All
-    that a check depends on but the program's own text is asked of it, or of one that `at` gives."""
+    """The files that a program may see (`gotlang.analysis.Files`): those in its folder, an absolute path.
+    Every dependency of a check, other than the program's own text, is read through it or one that `at`
+    returns."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -131,7 +132,7 @@ class Beside:
         if not target.exists():
             raise FileNotFoundError(errno.ENOENT, _why_missing(Path(path)))
         if not (target.is_file() or target.is_dir()):
-            raise OSError("it is a device or a pipe")  # which may never end, or never begin
+            raise OSError("it is a device or a pipe")  # which may never end
         return _text(target)
 
     def missing(self, path: str) -> str | None:
@@ -157,15 +158,15 @@ def compile_in(
     seen: Seen | None = None,
 ) -> Compilation:
     """Check a program that may import only from a folder; its `studies` of other programs in full, or only in
-    part. `known` are the diagnostics of a program without errors, if they are known; `seen` is told what
-    editors ask."""
+    part. `known` are the diagnostics of a program without errors, if they are known; `seen` is called with
+    what editors show."""
     from gotlang.compiler import compile_source
 
     def named(written: str) -> Compilation | None:
         found = files.named(written, source.name)
         if found is None:
             return None
-        # Without the programs of its own studies: two files may have studies of each other.
+        # Without the other program's own studies: two files may have studies of each other.
         return compile_in(found, files.at(Path(found.name).resolve().parent), studies=False)
 
     return compile_source(source, files.text, functions, named if studies else None, files, known, seen)
@@ -176,7 +177,7 @@ _PROJECT = ("pyproject.toml", "gotc.toml", ".git")
 
 
 def project(folder: Path) -> Path:
-    """The project of a folder: the nearest parent with a mark of one, otherwise the folder itself."""
+    """The project of a folder: the nearest parent that contains such a file, otherwise the folder itself."""
     folder = folder.resolve()
     for around in (folder, *folder.parents):
         if any((around / mark).exists() for mark in _PROJECT):

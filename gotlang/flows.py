@@ -1,5 +1,5 @@
-"""What an estimate speaks of: what is known of a value (`Guess`), the thoughts of a pool (`Flow`), calls
-and tokens (`Bill`), and the names in scope (`FlowScope`)."""
+"""The data of an estimate: what is known of a value (`Guess`), the thoughts of a pool (`Flow`), calls and
+tokens (`Bill`), and the names in scope (`FlowScope`)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ class _Unknown:
 
 UNKNOWN: Any = _Unknown()
 SCATTERED: Final = 6 * 128
-"""How many times as many tokens a text in pieces may be: the longest tokens of known vocabularies have 128
-characters, commas or blanks for example, and each may end as six, such as `"", ` or `\\u003c`."""
+"""By how much the tokens of a text may grow if it is split: the longest tokens of known vocabularies have 128
+characters, commas or blanks for example, and each character may be written as six, such as `"", ` or
+`\\u003c`."""
 
 
 @final
 class Guess(Struct, frozen=True):
-    """What is known of a value: itself, or `number` where it is one, or `length` and `element` where it is a
-    list. `tokens` are the fewest and the most it has in a prompt; `chosen` tells that params decide it."""
+    """What is known of a value: the value itself, or `number` if it is one, or `length` and `element` if it
+    is a list. `tokens` are the fewest and the most it has in a prompt; `chosen` tells that params determine
+    it."""
 
     value: Any = UNKNOWN
     number: Amount | None = None
@@ -44,7 +46,7 @@ class Guess(Struct, frozen=True):
         return self.value is not UNKNOWN
 
     def or_(self, other: Guess) -> Guess:
-        """What is one or the other."""
+        """A value that is one or the other."""
         if self == other:
             return self
         number = self.number.or_(other.number) if self.number and other.number else None
@@ -60,7 +62,7 @@ Names = Mapping[str, Guess]
 
 @final
 class Bill(Struct, frozen=True):
-    """Calls of models, requests, tokens, and US dollars (None: a price is not known)."""
+    """Model calls, requests, tokens, and US dollars (None: a price is not known)."""
 
     calls: Amount = ZERO
     requests: Amount = ZERO
@@ -72,11 +74,11 @@ class Bill(Struct, frozen=True):
         return self._with(other, Amount.__add__)
 
     def or_(self, other: Bill) -> Bill:
-        """One or the other."""
+        """A bill that is one or the other."""
         return self._with(other, Amount.or_)
 
     def times(self, count: Amount) -> Bill:
-        """The same so many times."""
+        """The bill multiplied."""
         return self._with(Bill(count, count, count, count, count), Amount.__mul__)
 
     def _with(self, other: Bill, combine: Callable[[Amount, Amount], Amount]) -> Bill:
@@ -98,9 +100,8 @@ UNBOUNDED = Bill(ANYTHING, ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 @final
 class RequestEstimate(Struct, frozen=True):
     """A request before it is made: its tokens, the most tokens of one of its responses, and of its value in a
-    prompt, US dollars of an
-    input and of an output token, how many values a response holds, and how many further samples may be asked
-    for, for each that is wanted, where some fail, and whether each may be asked for twice (`hedged`)."""
+    prompt, US dollars of an input and of an output token, the number of values in a response, the number of
+    further samples per wanted sample when some fail, and whether each may be requested twice (`hedged`)."""
 
     tokens: Amount
     most: int
@@ -111,11 +112,11 @@ class RequestEstimate(Struct, frozen=True):
     hedged: bool = False
 
     def rounds(self, k: Amount) -> Amount:
-        """The model calls in a row until k responses are there."""
+        """The model calls in a row until k responses have arrived."""
         return ONE if self.retries == ZERO else Amount(ONE.low, (ONE + k * self.retries).high)
 
     def bill(self, calls: Amount, requests: Amount) -> Bill:
-        """What it costs to ask for so many samples."""
+        """The bill of this number of samples."""
         if self.retries != ZERO:
             more = calls * self.retries
             calls = Amount(calls.low, (calls + more).high)
@@ -133,8 +134,8 @@ class RequestEstimate(Struct, frozen=True):
 
 @final
 class Scorer(Struct, frozen=True, eq=False):
-    """What a model scored thoughts by: `text` says it, `names` are what the names in it, but `it`, stood for.
-    Equal ones ask the same of the same thought."""
+    """An expression by which a model scored thoughts: `text` is its source, `names` are the values of its
+    names except `it`. Equal ones send the same request for the same thought."""
 
     text: tuple[str, ...]
     names: tuple[object, ...]
@@ -151,8 +152,8 @@ class Scorer(Struct, frozen=True, eq=False):
 
 @final
 class Kept(Struct, frozen=True):
-    """Of `total` thoughts all but the `fresh` ones have the score of this scorer, which stands; without one
-    it is not known whose scores stand."""
+    """Of `total` thoughts all but the `fresh` ones have the score of this scorer, which is not computed
+    again; without a scorer it is unknown whose scores are kept."""
 
     total: Amount = ZERO
     fresh: Amount = ZERO
@@ -161,10 +162,10 @@ class Kept(Struct, frozen=True):
 
 @final
 class Flow(Struct, frozen=True):
-    """The thoughts of a pool: how many, what each is like, how many model calls in a row stand before the
-    last of them, and from how many thoughts each can be reached. `part` is one result of a `foreach` whose
-    block leaves exactly one; `start` marks the empty thought. `scorer` is the model's that all were scored by
-    last; `kept`: some have a score that stands. `repeated`: some may be the same thought."""
+    """The thoughts of a pool: how many, what each is like, the number of model calls in a row before the last
+    of them, and from how many thoughts each can be reached. `part` is one result of a `foreach` whose block
+    leaves exactly one; `start` marks the empty thought. `scorer` is the model's scorer that scored all of
+    them last; `kept`: some have a score that is kept. `repeated`: some may be the same thought."""
 
     count: Amount = ONE
     each: Guess = NOTHING_KNOWN
@@ -178,7 +179,7 @@ class Flow(Struct, frozen=True):
     repeated: bool = False
 
     def or_(self, other: Flow) -> Flow:
-        """One or the other."""
+        """A pool that is one or the other."""
         if self == other:
             return self
         return Flow(
@@ -195,18 +196,18 @@ class Flow(Struct, frozen=True):
 
     @property
     def fewest(self) -> float:
-        """How many different thoughts there are at least."""
+        """The minimum number of different thoughts."""
         low = self.count.bounds[0]
         return min(1, low) if self.repeated else low
 
     @property
     def one(self) -> Flow:
-        """One of the thoughts."""
+        """A flow of one of the thoughts."""
         return replace(self, count=ONE, single=True, part=None)
 
     @property
     def guess(self) -> Guess:
-        """What is known of the value that a name for these thoughts has."""
+        """What is known of the value of a name for these thoughts."""
         if self.single:
             return self.each
         low, high = self.count.bounds
@@ -217,8 +218,8 @@ class Flow(Struct, frozen=True):
 
 @final
 class FlowScope(Mapping[str, Guess]):
-    """Names in scope, as what is known of their values; `floor` are the model calls before whatever put this
-    block into the graph, `depth` how many schemes are calling each other."""
+    """Names in scope, as what is known of their values; `floor` is the number of model calls before the step
+    that added this block to the graph, `depth` the number of nested scheme calls."""
 
     def __init__(
         self, parent: FlowScope | None, names: dict[str, Flow | Guess], floor: Amount, depth: int = 0
@@ -229,7 +230,7 @@ class FlowScope(Mapping[str, Guess]):
         self.depth = depth
 
     def inside(self, names: Mapping[str, Flow | Guess], floor: Amount | None = None) -> FlowScope:
-        """A scope for a block in this one."""
+        """A scope for a nested block."""
         return FlowScope(self, dict(names), floor if floor is not None else self.floor, self.depth)
 
     def each(self, flow: Flow) -> FlowScope:
@@ -244,7 +245,7 @@ class FlowScope(Mapping[str, Guess]):
         return self.inside({**thoughts, "it": flow.one} if flow.single else thoughts)
 
     def find(self, name: str) -> Flow | Guess | None:
-        """What a name stands for, or None."""
+        """The entry of a name, or None."""
         scope: FlowScope | None = self
         while scope is not None:
             if name in scope.names:
@@ -259,7 +260,7 @@ class FlowScope(Mapping[str, Guess]):
         return found
 
     def hops(self, names: Iterable[str], start: Amount | None = None) -> Amount:
-        """The model calls in a row before the last of these is there."""
+        """The model calls in a row before the last of these is available."""
         hops = self.floor if start is None else self.floor.up_to(start)
         for name in names:
             if isinstance(found := self.find(name), Flow):
@@ -291,11 +292,11 @@ class FlowScope(Mapping[str, Guess]):
 
 
 Result = tuple[Flow, Bill]
-"""What a step or a block gives, and what it costs."""
+"""The output of a step or a block, and its bill."""
 
 
 def any_of(flows: Sequence[Flow]) -> Flow:
-    """What is one of these; there is at least one."""
+    """A guess that is one of these; there is at least one."""
     found = flows[0]
     for other in flows[1:]:
         found = found.or_(other)
@@ -303,7 +304,7 @@ def any_of(flows: Sequence[Flow]) -> Flow:
 
 
 def one_of(ends: Sequence[Result]) -> Result:
-    """How something ends that may end in these ways."""
+    """The outcome of alternatives."""
     found, bill = ends[0]
     for other, cost in ends[1:]:
         found, bill = found.or_(other), bill.or_(cost)

@@ -1,4 +1,4 @@
-"""Frozen data of which some fields do not count where two are compared."""
+"""Frozen data with fields that do not count in comparisons."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from msgspec import Struct
 
 
 class Frozen(Struct, frozen=True):
-    """Frozen data. Two are equal where their type and their fields are, except for the `incidental` ones."""
+    """Frozen data. Two values are equal if their types and fields are equal, except for the `incidental`
+    fields."""
 
     incidental: ClassVar = frozenset({"span"})
 
     def _meaning(self) -> object:
-        """What is compared."""
+        """The values that are compared."""
         return _compared(type(self))(self)
 
     def __eq__(self, other: object) -> bool:
@@ -32,6 +33,6 @@ class Frozen(Struct, frozen=True):
 
 @cache
 def _compared(kind: type[Frozen]) -> Callable[[Any], object]:
-    """What reads the fields that count."""
+    """A function that reads the fields that count."""
     names = [name for name in kind.__struct_fields__ if name not in kind.incidental]
     return attrgetter(*names) if names else lambda _: ()

@@ -1,7 +1,8 @@
-"""Keys in the environment: `gotc` reads them, the Python of programs does not find them there.
+"""Keys in the environment: `gotc` reads them; the Python of programs does not find them there.
 
-`without` takes them out of `os.environ`, which is the whole process's. That keeps them from what looks there
-by habit: libraries, child processes, tracebacks. It is no wall: code in this process can read its memory.
+`without` removes them from `os.environ`, which belongs to the whole process. That hides them from code that
+reads the environment by habit: libraries, child processes, tracebacks. It is not a security boundary: code in
+this process can read its memory.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _NAMES = lazy_pattern(
 )
 _IN_ADDRESS = lazy_pattern(r"://[^/@\s]*:[^/@\s]*@")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
-"""HTTP clients read them when they connect, which may be later."""
+"""HTTP clients read these when they connect, which may be later."""
 
 _lock = Lock()
 _hidden: dict[str, str] = {}
@@ -31,8 +32,8 @@ def read(name: str) -> str:
 
 
 def is_key(name: str, value: str) -> bool:
-    """Whether a variable holds a key by its name (`OPENAI_API_KEY`, `GITHUB_TOKEN`, `PGPASSWORD`), or an
-    address with a password; proxies are left out."""
+    """Whether a variable holds a key, by its name (`OPENAI_API_KEY`, `GITHUB_TOKEN`, `PGPASSWORD`), or is an
+    address with a password; proxies are excluded."""
     if name.lower() in _PROXIES:
         return False
     return _NAMES.search(name) is not None or _IN_ADDRESS.search(value) is not None
@@ -40,8 +41,8 @@ def is_key(name: str, value: str) -> bool:
 
 @contextmanager
 def without(kept: Collection[str] = (), also: Collection[str] = ()) -> Iterator[None]:
-    """An environment without keys but for those `kept`, and without these others, until all who asked for one
-    have left."""
+    """Hide keys, except those in `kept`, and these other variables from the environment, until every user of
+    this context manager has left."""
     global _users
     with _lock:
         _users += 1

@@ -3,12 +3,12 @@
 The score of a result is the first of these that a program has (docs/results.md):
 
 1. a `Score` step of the scheme's own body, or of another scheme with its inputs, that takes thoughts of the
-   result's type, asks no model and looks at nothing but `it`, the inputs and params: `Score() mistakes(it,
-   numbers)` (a `repeat` and a labelled block belong to the body, a `foreach` and a `reduce` do not);
-2. a declared score that asks no model, with the result as its first parameter and the scheme's inputs, by
-   name and type, as the others (at least one), if there is just one such score;
-3. the score that the result itself has from the scheme's last `Score`, if that looks at nothing but the
-   inputs, though it may ask a model, and only steps that judge and choose follow it.
+   result's type, calls no model and uses only `it`, the inputs and params: `Score() mistakes(it, numbers)`
+   (a `repeat` and a labelled block belong to the body, a `foreach` and a `reduce` do not);
+2. a declared score that calls no model, with the result as its first parameter and the scheme's inputs, by
+   name and type, as the others (at least one), if there is exactly one such score;
+3. the score that the result itself has from the scheme's last `Score`, if that uses only the inputs, though
+   it may call a model, and only steps that judge and choose follow it.
 
 Without any of them the score of a result is unknown.
 """
@@ -35,22 +35,23 @@ from gotlang.syntax.walk import walk
 from gotlang.types import ANY, STR, ListType, Type, accepts
 
 _JUDGES = (ir.KeepBestN, ir.KeepValid, ir.Select, ir.Vote, ir.Validate, ir.GroundTruth)
-"""Steps after which a thought has the score that it had before."""
+"""Steps that leave the score of a thought unchanged."""
 LARGEST = 1e150
-"""Larger measurements count as this, so that sums and squares of many stay finite. Runaway responses, digit
-after digit, give scores that large."""
+"""Larger values are clipped to this, so that sums and squares of many stay finite. Runaway responses, digit
+after digit, yield scores that large."""
 
 
 def bounded(value: float) -> float:
-    """A whole number of any size, or a float, as a float no further from 0 than LARGEST; NaN stays."""
+    """A whole number of any size, or a float, clipped to LARGEST on both sides; NaN stays."""
     return LARGEST if value > LARGEST else -LARGEST if value < -LARGEST else float(value)
 
 
 @final
 class ScoreKind(Struct, frozen=True):
-    """What a score or another metric is: its name in the program, whether lower is better, its arguments `of`
-    as the program writes them, the `best` possible value and the `worst` one, which a run without a result
-    has (None: unknown). The mean of a `share`, which is 1 or 0, is a share of the rows."""
+    """A description of a score or another metric: its name in the program, whether lower is better, its
+    arguments `of` as the program writes them, the `best` possible value, and the `worst` one, which a run
+    without a result gets (None: unknown). Values of a `share` are 1 or 0, so that its mean is a share of the
+    rows."""
 
     name: str = "score"
     lower: bool = False
@@ -62,7 +63,7 @@ class ScoreKind(Struct, frozen=True):
 
 @final
 class Score(Struct, frozen=True):
-    """The score of one result; `reason` says why there is none."""
+    """The score of one result; `reason` says why it is missing."""
 
     value: float | None = None
     reason: str | None = None
@@ -71,7 +72,7 @@ class Score(Struct, frozen=True):
 @final
 class Metric(Struct, frozen=True):
     """How results are scored: by `step` on the result and the inputs, or by the `own` score that the scheme
-    gave them. Neither: the program does not say how, and `help` says what to write."""
+    computed. With neither, the program does not define a score, and `help` says what to write."""
 
     kind: ScoreKind
     step: ir.Score | None = None
@@ -80,7 +81,7 @@ class Metric(Struct, frozen=True):
 
     @property
     def known(self) -> bool:
-        """Whether the program says how a result is scored."""
+        """Whether the program defines how a result is scored."""
         return self.own or self.step is not None
 
     def score(
@@ -130,16 +131,16 @@ BUILT_IN = {
 
 
 def kind_of(metric: ir.MetricFunction) -> ScoreKind:
-    """What a declared metric is."""
+    """The description of a declared metric."""
     of = ", ".join(name for name, _ in metric.parameters)
     return ScoreKind(metric.name, metric.lower, of, metric.best, metric.failed, metric.share)
 
 
 def metrics_of(program: Program, scheme: Scheme, names: Sequence[str] = ()) -> list[ir.MetricFunction]:
-    """The metrics of results of a scheme: those of these names, built-in ones among them, then the others
-    that the program declares and that fit the scheme.
+    """The metrics of results of a scheme: those with these names, including built-in ones, then the others
+    that the program declares and that match the scheme.
 
-    Raises UsageError for a name of none, and for a metric that does not fit the scheme.
+    Raises UsageError for an unknown name, and for a metric that does not match the scheme.
     """
     declared = {metric.name: metric for metric in program.metrics}
     result: Type = ListType(scheme.result) if scheme.many else scheme.result
@@ -193,7 +194,7 @@ NO_TRUTH = "the row has no known answer (map its column with `--map truth=COLUMN
 
 
 def _built_in(name: str, result: Type, truth: Type) -> ir.MetricFunction | None:
-    """A built-in metric: of texts, or of any result and known answer that can be equal."""
+    """A built-in metric of a result and a known answer of any types that it supports."""
     if name not in BUILT_IN:
         return None
     it, known = Reference(NOWHERE, "it"), Reference(NOWHERE, TRUTH)
@@ -214,7 +215,7 @@ def _built_in(name: str, result: Type, truth: Type) -> ir.MetricFunction | None:
 
 
 def local_score(program: Program, like: Scheme) -> ir.Score | None:
-    """A score of results that asks no model and looks at the inputs only: a step, or a declared one."""
+    """A score of results that calls no model and uses only the inputs: a step, or a declared score."""
     scores = {score.name: score for score in program.scores}
     for step in _result_steps(program, like):
         if isinstance(step, ir.Score) and _known(program, like, _values(step)) and not _of_thoughts(step):
@@ -231,7 +232,7 @@ def local_score(program: Program, like: Scheme) -> ir.Score | None:
 
 
 def ground_truth(program: Program, like: Scheme) -> ir.GroundTruth | None:
-    """A `GroundTruth` step of results that looks at nothing but the inputs and the known answer."""
+    """A `GroundTruth` step of results that uses only the inputs and the known answer."""
     for step in _result_steps(program, like):
         if isinstance(step, ir.GroundTruth) and _known(program, like, [step.condition]):
             return step
@@ -239,7 +240,7 @@ def ground_truth(program: Program, like: Scheme) -> ir.GroundTruth | None:
 
 
 def _result_steps(program: Program, like: Scheme) -> Iterator[ir.Step]:
-    """Steps of this scheme and of others with its inputs, whose output could be a result."""
+    """Steps of this scheme, and of others with its inputs, whose output could be a result."""
     alike = [s for s in program.schemes if s.parameters == like.parameters and s.name != like.name]
     for scheme in (like, *alike):
         for step in _own_steps(scheme.body):
@@ -248,7 +249,7 @@ def _result_steps(program: Program, like: Scheme) -> Iterator[ir.Step]:
 
 
 def _own_steps(region: ir.Region) -> Iterator[ir.Step]:
-    """The steps that take the whole of what a region works on: its own, and those in a `repeat` or a labelled
+    """The steps that take the whole input of a region: its own, and those in a `repeat` or a labelled
     block."""
     for step in region.steps:
         yield step
@@ -270,7 +271,7 @@ def _matches(score: ir.ScoreFunction, scheme: Scheme) -> bool:
 
 
 def _last_score(program: Program, scheme: Scheme) -> ir.Score | None:
-    """The `Score` of a scheme's own body that the result has its score from."""
+    """The `Score` of a scheme's own body that gives the result its score."""
     region, at = scheme.body, scheme.body.result
     while True:
         step = next((each for each in region.steps if each.result == at), None)
@@ -284,7 +285,7 @@ def _last_score(program: Program, scheme: Scheme) -> ir.Score | None:
 
 
 def _help(program: Program, scheme: Scheme) -> str | None:
-    """What to write so that results have a score; None for a program that scores nothing at all."""
+    """How to change the program so that results have a score; None for a program without any score."""
     used = [
         step for body in program.bodies.values() for step in body.all_steps() if isinstance(step, ir.Score)
     ]
@@ -300,7 +301,7 @@ def _help(program: Program, scheme: Scheme) -> str | None:
 
 
 def _input(name: str, type_: Type, inputs: Mapping[str, Type]) -> str:
-    """The input for a parameter of a score: the one of its name, otherwise the first that fits."""
+    """The input for a parameter of a score: the one with its name, otherwise the first of its type."""
     fitting = (each for each, known in inputs.items() if accepts(type_, known))
     return name if name in inputs else next(fitting, "...")
 
@@ -318,13 +319,13 @@ def _values(step: ir.Score) -> list[Expression]:
 
 
 def _of_thoughts(step: ir.Score) -> bool:
-    """Whether a score looks at more of a thought than its value, such as the model's confidence."""
+    """Whether a score uses more of a thought than its value, such as the model's confidence."""
     nodes = [node for value in _values(step) for node in walk(value)]
     return any(isinstance(node, Call) and node.function.text in THOUGHT_FUNCTIONS for node in nodes)
 
 
 def _known(program: Program, like: Scheme, values: Sequence[Expression]) -> bool:
-    """Whether expressions look at nothing but the thought, the inputs, the params and the known answer."""
+    """Whether expressions use only the thought, the inputs, the params and the known answer."""
     names = {"it", "truth", *dict(like.parameters), *(param.name for param in program.params)}
     return all(free_names(value).keys() <= names for value in values)
 

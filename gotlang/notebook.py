@@ -46,7 +46,7 @@ _LONGEST = 2000
 
 
 def load(shell: Any) -> None:
-    """Register `%%got` in IPython's shell, and how it shows programs and results."""
+    """Register `%%got` in IPython's shell, and the display of programs and results."""
     shell.register_magic_function(lambda line, cell: _got(shell, line, cell), "cell", "got")
     html = shell.display_formatter.formatters["text/html"]
     html.for_type(Program, program_html)
@@ -60,7 +60,7 @@ def load(shell: Any) -> None:
 
 
 class _Words(argparse.ArgumentParser):
-    """The words after `%%got`; an error of them is one message."""
+    """The arguments of `%%got`; an error in them is one message."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"%%got: {message}", help=self.format_usage().strip())
@@ -84,7 +84,7 @@ def _got(shell: Any, line: str, cell: str) -> Program | Result:
         return _done(shell, line, cell)
     except GotError as error:
         lines = _lines(error)
-        vars(error)["_render_traceback_"] = lambda: lines  # what IPython shows in place of a traceback
+        vars(error)["_render_traceback_"] = lambda: lines  # IPython's hook for tracebacks
         raise
 
 
@@ -94,7 +94,7 @@ def _done(shell: Any, line: str, cell: str) -> Program | Result:
     except (argparse.ArgumentError, ValueError) as error:
         raise UsageError(f"%%got: {error}") from None
     if not given.name.isidentifier() or iskeyword(given.name):
-        raise UsageError(f"%%got: `{given.name}` is not a name of Python")
+        raise UsageError(f"%%got: `{given.name}` is not a valid Python name")
     program = Program(compiled(Source.of(f"{given.name}.got", cell), Path.cwd()))
     scheme = program.scheme(given.scheme)
     shell.user_ns[given.name] = program
@@ -107,20 +107,20 @@ def _done(shell: Any, line: str, cell: str) -> Program | Result:
             raise UsageError(f"--input {one}: scheme `{scheme.name}` has inputs {', '.join(types) or 'none'}")
         inputs[name] = parse_value(read_value(text, f"--input {name}"), types[name], f"--input {name}")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SimulatedWarning)  # what is shown says it
+        warnings.simplefilter("ignore", SimulatedWarning)  # the display says it
         result = program.run(inputs, scheme=scheme.name, options=Options(model=given.model))
     shell.user_ns[f"{given.name}_result"] = result
     return result
 
 
 def _lines(error: GotError) -> list[str]:
-    """An error for people."""
+    """An error as shown to users."""
     if isinstance(error, CompileError):
         return [render(one, error.sources) + "\n" for one in error.diagnostics]
     return [f"error: {error.message}", *([f"  = help: {error.help}"] if error.help else [])]
 
 
-# ---------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------- display
 
 
 def program_html(program: Program) -> str:
@@ -181,7 +181,7 @@ def _details(title: str, inside: str) -> str:
 
 
 def _picture(subject: Displayed | Program, title: str) -> str:
-    """The picture of something as an image, in which nothing runs. Empty if it has none."""
+    """The picture of something as an image, in which no script runs. Empty if it has none."""
     with suppress(GotError):
         data = base64.b64encode(plot(subject).svg.encode()).decode()
         return _details(title, f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">')

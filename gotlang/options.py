@@ -24,7 +24,7 @@ DEFAULT_CACHE: Final = Path(".gotc/cache.sqlite")
 
 
 def _configured(name: str, read: Callable[[str], Any], usual: Any = None) -> Any:
-    """A field whose default is configured as that of `gotc run`."""
+    """A field with the configured default of the same option of `gotc run`."""
 
     def default() -> Any:
         value = setting(name)
@@ -59,7 +59,7 @@ def _names(name: str) -> tuple[str, ...]:
 
 
 def default_cache() -> Path | str | None:
-    """The cache of runs that choose none: as configured, otherwise `.gotc/cache.sqlite`."""
+    """The default cache of runs: as configured, otherwise `.gotc/cache.sqlite`."""
     return None if _flag("no-cache") else setting("cache") or DEFAULT_CACHE
 
 
@@ -134,7 +134,7 @@ class Options(Struct, frozen=True):
 
     @property
     def chosen_model(self) -> str | Model:
-        """`model`, or the configured one where it is None."""
+        """`model`, or the configured one if it is None."""
         return self.model if self.model is not None else setting("model") or default_model()
 
     @property
@@ -144,14 +144,14 @@ class Options(Struct, frozen=True):
 
     @property
     def chosen_cache(self) -> Cache | str | Path | None:
-        """`cache`, or the configured one where none was chosen."""
+        """`cache`, or the configured one if it was not chosen."""
         if self.cache is not DEFAULT_CACHE:
             return self.cache
         return default_cache() if isinstance(self.chosen_model, str) else None
 
     @property
     def folder(self) -> Path:
-        """Where files that belong to the cache are: next to it, or `.gotc` if it is not a file."""
+        """The folder of files that belong to the cache: next to it, or `.gotc` if it is not a file."""
         cache = self.chosen_cache
         if not isinstance(cache, str | Path) or "://" in str(cache):
             return Path(".gotc")
@@ -163,11 +163,11 @@ class Options(Struct, frozen=True):
         return frozenset() if self.batching else frozenset({"request batching"})
 
     def of_rows(self) -> Options:
-        """The same for many rows, whose bill counts for more than the critical path of each."""
+        """The same for many rows, whose total cost matters more than the critical path of each."""
         return self if self.prefer is not None else replace(self, prefer="cost")
 
     def batches(self) -> Path | None:
-        """Where provider batches are remembered; None without `batch`.
+        """The store of the provider's batches; None without `batch`.
 
         Raises UsageError without a cache, which stores their responses.
         """

@@ -1,6 +1,6 @@
-"""Programs in installed packages: `std`, which comes with this one, and those that pip installed; and what to
-install for a feature that needs more. Nothing of a package's Python runs: its folder is found by the metadata
-of the installation."""
+"""Programs in installed packages: `std`, which comes with this one, and those installed with pip; and the
+install commands of extras. No Python of a package runs: its folder is found by the metadata of the
+installation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def in_package(name: str) -> bool:
 
 
 def package_text(name: str) -> str:
-    """The text of a module of a package, by the name of its source. Raises OSError if there is none."""
+    """The text of a module of a package, by the name of its source. Raises OSError if it does not exist."""
     if not in_package(name):
         raise OSError("there is no folder to import from")
     package, _, inside = name[1:].partition(">/")
@@ -44,15 +44,15 @@ def package_text(name: str) -> str:
 
 
 def package_file(name: str) -> Path | None:
-    """The file of a module of a package, by the name of its source; None where there is none."""
+    """The file of a module of a package, by the name of its source; None if it does not exist."""
     package, _, inside = name[1:].partition(">/")
     folder = _folder(package) if in_package(name) else None
     return folder / inside if folder is not None else None
 
 
 def _folder(package: str) -> Path | None:
-    """The folder of a package's programs: of the Python package that the entry point of this name in the
-    group `gotlang.packages` names, or of the Python package of this name."""
+    """The folder of a package's programs: of the Python package that the entry point with this name in the
+    group `gotlang.packages` names, or of the Python package with this name."""
     if package == "std":
         return STANDARD
     from importlib.metadata import entry_points
@@ -62,7 +62,7 @@ def _folder(package: str) -> Path | None:
     name = named[0] if named else package
     top, *inner = name.split(".")
     try:
-        spec = find_spec(top)  # of a top level, so that nothing is imported
+        spec = find_spec(top)  # top-level, so that nothing is imported
     except (ImportError, ValueError):
         return None
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
@@ -70,7 +70,7 @@ def _folder(package: str) -> Path | None:
 
 
 def outside(path: str) -> str | None:
-    """Why a program may not open a path: it must be in the program's folder. None if it may."""
+    """Why a program may not open a path, which must be in the program's folder; None if it may."""
     pure = PurePosixPath(path.replace("\\", "/"))
     if pure.is_absolute() or ":" in path:
         return f"`{path}` is an absolute path; a program opens only files in its own folder"

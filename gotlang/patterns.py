@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are first used: a command needs few of all there are."""
+"""Regular expressions that are compiled at first use: a command needs few of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast, final
 
 
 def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`, for a pattern of a module."""
+    """As `re.compile`, for a pattern at module level."""
     return cast("re.Pattern[str]", _Lazy(text, flags))
 
 

@@ -1,7 +1,7 @@
-"""Prompts as a model would get them, without asking one.
+"""Prompts as a model would receive them, without a model.
 
-A run with a model that notes its requests and never responds gives what is requested before any response.
-All other prompts depend on responses: they are shown with placeholders.
+A run with a model that records its requests and never responds yields the prompts that are sent before any
+response. All other prompts depend on responses: they are shown with placeholders.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PromptPreview:
 
 @final
 class _Listener(Model):
-    """A model that notes its requests and never responds."""
+    """A model that records its requests and never responds."""
 
     name = "nobody"
     simulated = False
@@ -45,10 +45,10 @@ class _Listener(Model):
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """Raises ModelError."""
         self.requests.setdefault(request.key(), request)
-        raise ModelError("no model is asked")
+        raise ModelError("no model is called")
 
     async def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 async def preview(
@@ -100,5 +100,5 @@ def find_prompt(program: CheckedProgram, name: str) -> Prompt:
 
 
 def _open(prompt: Prompt) -> PromptPreview:
-    """A prompt with its examples rendered, and its texts as in the program."""
+    """A prompt with its examples rendered and its texts as in the program."""
     return PromptPreview(prompt.name, raw(prompt), placeholders=bool(prompt.parameters))

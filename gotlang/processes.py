@@ -1,4 +1,4 @@
-"""Names of processes, by which others on the same machine can tell whether they still run."""
+"""Names of processes, by which other processes on the same machine can tell whether they are running."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 
 @cache
 def machine() -> str:
-    """Where process numbers mean the same: this host since it was started, and this container of it."""
+    """An identifier of the scope of process numbers: this host since it was started, and this container of
+    it."""
     parts = [socket.gethostname()]
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
@@ -25,15 +26,15 @@ def process_name() -> str:
 
 
 def has_ended(process: str) -> bool:
-    """Whether a process no longer runs: one without a name, or one of this machine that has ended. Of those
-    on other machines nothing is known: False."""
+    """Whether a process no longer runs: one without a name, or one of this machine that has ended. False for
+    processes of other machines, whose state is unknown."""
     where, _, rest = process.partition(":")
     pid, _, started = rest.partition(":")
     return not process or (where == machine() and pid.isdecimal() and _started(int(pid)) != started)
 
 
 def _started(pid: int) -> str:
-    """When a process began, in the kernel's ticks; empty if it no longer runs."""
+    """The start time of a process, in the kernel's ticks; empty if it no longer runs."""
     try:
         if not Path("/proc/self").exists():
             os.kill(pid, 0)

@@ -1,4 +1,4 @@
-"""A program that compiles: its IR at any level of optimization, its schemes, params and prompts."""
+"""A program that compiles: its IR at any optimization level, its schemes, params and prompts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @final
 class Recalled(Struct, frozen=True, dict=True):
-    """A program without errors of which an earlier command has built the IR, at some levels of optimization.
-    It is compiled where more of it is needed."""
+    """A program without errors whose IR was built by an earlier command, at some optimization levels. It is
+    compiled if more is needed."""
 
     source: Source
     sources: Mapping[str, Source]
@@ -36,7 +36,7 @@ class Recalled(Struct, frozen=True, dict=True):
         return self._compile().compiled()
 
     def compiled(self) -> Compiled:
-        """The same with its tree."""
+        """The same with its syntax tree."""
         return self._compiled
 
     def program(self, level: int = 2, skip: frozenset[str] = frozenset()) -> IR:
@@ -46,7 +46,7 @@ class Recalled(Struct, frozen=True, dict=True):
 
 
 class CheckedProgram:
-    """What runs, evaluations and studies work on. Raises CompileError if there are errors.
+    """A program that runs, evaluations and studies use. Raises CompileError if there are errors.
 
     Users have the subclass `gotlang.Program`, which adds the commands: run, evaluate, compare, tune.
     """
@@ -105,7 +105,7 @@ class CheckedProgram:
         return optimize(structs.replace(program, schemes=(*program.schemes, *self._added)), level, skip)
 
     def with_scheme(self, scheme: Scheme) -> Self:
-        """The program with one more scheme, which its text does not have."""
+        """The program with one more scheme that is not in its text."""
         made = copy(self)
         made._added = (*self._added, scheme)
         made._ir = made.ir(0)
@@ -130,7 +130,8 @@ class CheckedProgram:
         return metric_of(self._ir, self.schemes.get(scheme.name, scheme))
 
     def metrics(self, scheme: Scheme, names: Sequence[str] = ()) -> list[MetricFunction]:
-        """The metrics of these names and all others that fit a scheme. Raises UsageError for unknown ones."""
+        """The metrics with these names and all others that match a scheme. Raises UsageError for unknown
+        ones."""
         return metrics_of(self._ir, scheme, names)
 
     def changed(self, compilation: Compilation) -> Self:

@@ -1,5 +1,5 @@
-"""Files that others name or wrote, read so that one without an end is an error: a device, as a link in a
-stranger's folder may lead to one, or a pipe that no one closes."""
+"""Reading of files that others named or wrote: one that may never end is an error, such as a device, to which
+a link in an untrusted folder may lead, or a pipe that is never closed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MOST_BYTES = 2**26
 
 
 def read_bounded(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """The content of a file. Raises OSError if it cannot be read, has more than `most` bytes (default: any
-    number), or is a device or a pipe that gives more than MOST_BYTES."""
+    """The content of a file. Raises OSError if it cannot be read, has more than `most` bytes (default:
+    unlimited), or is a device or a pipe with more than MOST_BYTES."""
     with Path(path).open("rb") as file:
         if most is None and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             most = MOST_BYTES
@@ -25,13 +25,13 @@ def read_bounded(path: str | os.PathLike[str], most: int | None = None) -> bytes
 
 
 def read_own(path: str | os.PathLike[str]) -> bytes:
-    """The content of a file of gotc's own, which is a regular one. Raises OSError for others."""
+    """The content of a file that gotc wrote, which is a regular file. Raises OSError for others."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file")
     return Path(path).read_bytes()
 
 
 def reject_device(path: str | os.PathLike[str]) -> None:
-    """Raises OSError for a device, which may have no end, where a file is read line by line."""
+    """Raise OSError for a device, which may never end, before a file is read line by line."""
     if stat.S_ISCHR(os.stat(path).st_mode) or stat.S_ISBLK(os.stat(path).st_mode):
         raise OSError(errno.EINVAL, "it is a device")

@@ -23,9 +23,9 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 
 class InvalidRecord(ValueError):
-    """Not the record expected. The message names the place: "Expected `int` >= 0 - at `$.batch`".
+    """Not the expected record. The message names the place: "Expected `int` >= 0 - at `$.batch`".
 
-    What it quotes may come from a stranger: control characters are escaped.
+    What it quotes may be untrusted: control characters are escaped.
     """
 
     def __init__(self, message: str) -> None:
@@ -33,7 +33,7 @@ class InvalidRecord(ValueError):
 
 
 def escaped(text: str) -> str:
-    """A text in one line, without control characters."""
+    """A text on one line, without control characters."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 

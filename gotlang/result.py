@@ -1,4 +1,4 @@
-"""The result of a run for Python, for notebooks and for `--json`; and what all results have in common."""
+"""The result of a run for Python, for notebooks and for `--json`; and the common base of all results."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from gotlang.runtime.plain import RequestLog, operations, thoughts
 from gotlang.span import Source
 
 FORMAT_VERSION: Final = 2
-"""The version of every JSON document that `--json` and `to_dict` give."""
+"""The version of every JSON document of `--json` and `to_dict`."""
 
 
 Status = Literal["complete", "invalid", "partial"]
-"""How a run that gave something ended: `invalid` if what validated the result last found it not valid,
-`partial` if a limit or an interruption ended it early."""
+"""The status of a run with a value: `invalid` if the last validation found the result invalid, `partial` if a
+limit or an interruption ended the run early."""
 
 
 class Displayed:
@@ -35,18 +35,18 @@ class Displayed:
 
     @abstractmethod
     def facts(self) -> Sequence[tuple[str, str]]:
-        """What a notebook shows: names and texts. The first one stands for the whole."""
+        """What a notebook shows: names and texts. The first one identifies the result."""
 
     @abstractmethod
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        """What a data frame holds: one mapping per row."""
+        """The rows of a data frame: one mapping per row."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The whole result as plain JSON data, as `--json` prints it."""
 
     def __repr__(self) -> str:
-        # Short: asyncio itself asks for it at the end of every run.
+        # asyncio itself calls it at the end of every run, so it is short.
         (_, first), *rest = self.facts()
         return f"<{type(self).__name__} {', '.join([first, *(f'{name} {text}' for name, text in rest)])}>"
 
@@ -86,7 +86,7 @@ class Result(Displayed, Struct, frozen=True, eq=False):
     endpoints: Sequence[Address] = ()
     """The addresses used, except providers' own."""
     measures: Mapping[str, Score] = field(default_factory=dict)
-    """The metrics that the program declares for its result: the value of each, or why it has none."""
+    """The metrics that the program declares for its result: the value of each, or why it is missing."""
 
     @property
     def value(self) -> Any:

@@ -1,8 +1,8 @@
-"""Sandbox mode: a stranger's program in a process that can ask its endpoint, and nothing else.
+"""Sandbox mode: an untrusted program in a process that can send requests to its endpoint and do nothing else.
 
 `restrict` takes from this process what a program does not need; `gotc run --sandbox` calls it before it reads
-the program. `run_in_sandbox` starts such a process and gives its JSON document. docs/security.md says what is
-guaranteed.
+the program. `run_in_sandbox` starts such a process and returns its JSON document. docs/security.md lists the
+guarantees.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from gotlang.models.endpoint import EndpointNames, proxies, url_of
 from gotlang.models.registry import find_provider
 
 LIMITED: Final = 7
-"""The exit code of a process that reached one of its limits."""
+"""The exit code of a process that exceeded one of its limits."""
 MEGABYTE: Final = 1_000_000
 _GRACE_S: Final = 10
 """Seconds after a limit in which the process may end by itself; then it is killed."""
 _LOOK_S: Final = 0.05
-"""Seconds of processor time between two looks at the memory in use."""
+"""Seconds of processor time between two checks of the memory in use."""
 _SHARED: Final = 500 * MEGABYTE
-"""Address space of what takes no memory of its own, such as the code of libraries."""
+"""Address space that takes no memory of its own, such as the code of libraries."""
 _STARTS: Final = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty")
 _SERVES: Final = ("socket.bind", "socket.sendto", "socket.sendmsg")
 _CHANGES: Final = (
@@ -60,7 +60,7 @@ _PASSED_ON: Final = (
 
 @final
 class SandboxLimits(Struct, frozen=True):
-    """What a sandboxed process may use: `cpu` seconds of processor time (default: 60), `time` seconds in all
+    """The limits of a sandboxed process: `cpu` seconds of processor time (default: 60), `time` seconds in all
     (600), `memory` and `output` in megabytes (1,000 and 1): resident memory, and printed text."""
 
     cpu: int = 60
@@ -77,7 +77,7 @@ class SandboxLimits(Struct, frozen=True):
 @final
 class SandboxError(GotError):
     """A sandboxed program without a result. `exit_code` is that of its process, `document` what it printed
-    (see docs/json.md), None if that is no JSON."""
+    (see docs/json.md), None if that is not JSON."""
 
     def __init__(self, message: str, code: int, document: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -88,11 +88,11 @@ class SandboxError(GotError):
 def restrict(
     limits: SandboxLimits, *, hosts: Collection[str], writable: Collection[Path], tell: Callable[[str], None]
 ) -> None:
-    """Take from this process, for good, what a program does not need.
+    """Take from this process, permanently, what a program does not need.
 
-    It may connect to `hosts` only, write below the folders of `writable` only, and start no process. Where a
-    limit is reached, `tell` is called with a sentence, and SystemExit(LIMITED) is raised; a process that does
-    not end then is killed. Raises UsageError on systems without such limits.
+    It may connect to `hosts` only, write below the folders of `writable` only, and start no process. When a
+    limit is exceeded, `tell` is called with a sentence, and SystemExit(LIMITED) is raised; a process that
+    does not end then is killed. Raises UsageError on systems without such limits.
     """
     try:
         import resource
@@ -116,7 +116,7 @@ def restrict(
             signal.setitimer(signal.ITIMER_PROF, 0)
             ended(f"more than {limits.memory} MB of memory")
 
-    # Python may loop for ever where the system refuses it memory, so that limit is far off: a timer looks.
+    # Python may loop forever if the system refuses it memory, so that limit is far higher: a timer checks it.
     signal.signal(signal.SIGPROF, look)
     signal.setitimer(signal.ITIMER_PROF, _LOOK_S, _LOOK_S)
     atexit.register(signal.setitimer, signal.ITIMER_PROF, 0)
@@ -133,13 +133,13 @@ def _resident(resource: ModuleType) -> int:
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * int(resource.getpagesize())
-    except OSError:  # no /proc: the most that was ever in use
+    except OSError:  # no /proc: the peak use so far
         return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 @final
 class _Said:
-    """How many bytes may still be printed."""
+    """The number of bytes that may still be printed."""
 
     def __init__(self, left: int, ended: Callable[[], None]) -> None:
         self._left = left
@@ -170,7 +170,7 @@ class _Counted:
 
 @final
 class _Watch:
-    """An audit hook that refuses what a sandboxed process does not do. Raises PermissionError."""
+    """An audit hook that refuses what a sandboxed process may not do. Raises PermissionError."""
 
     def __init__(self, hosts: Collection[str], writable: Collection[Path]) -> None:
         self._hosts = {host.lower() for host in hosts}
@@ -185,7 +185,7 @@ class _Watch:
                 self._check_path(path)
         elif event == "socket.getaddrinfo":
             if _text(arguments[0]).lower() not in self._hosts:
-                self._refuse(f"a look at the host {_text(arguments[0])}")
+                self._refuse(f"a lookup of the host {_text(arguments[0])}")
         elif event == "socket.connect":
             self._check_address(arguments[1])
         elif event in _CHANGES:
@@ -206,7 +206,7 @@ class _Watch:
     def _check_address(self, address: object) -> None:
         host = _text(address[0]) if isinstance(address, tuple) else ""
         if host not in self._addresses:
-            for name in self._hosts:  # this looks hosts up by the hook itself, which lets them through
+            for name in self._hosts:  # here the hook itself looks up hosts, which it must allow
                 try:
                     found = socket.getaddrinfo(name, None)
                 except OSError:
@@ -244,13 +244,14 @@ def run_in_sandbox(
     max_calls: int | None = None,
     limits: SandboxLimits | None = None,
 ) -> dict[str, Any]:
-    """Run the text of a stranger's program as `gotc run --sandbox --json` does; its document (docs/json.md).
+    """Run the text of an untrusted program as `gotc run --sandbox --json` does, and return its document
+    (docs/json.md).
 
     The process works in an empty folder of its own, and its environment has nothing but the key and the
     address of the model's provider. `model` is a spec such as `openai:gpt-4o-mini`; `scheme`, `base_url`,
     `params`, `max_usd` and `max_calls` are as in `Program.run` and its `Options`, and `limits` those of the
-    process (default: `SandboxLimits()`). Blocks until it ends, for a thread of the caller's. Raises
-    SandboxError if there is no result, UsageError for wrong options.
+    process (default: `SandboxLimits()`). Blocks the calling thread until it ends. Raises SandboxError if
+    there is no result, UsageError for wrong options.
     """
     limits = limits or SandboxLimits()
     options = {"scheme": scheme, "base-url": base_url, "max-usd": max_usd, "max-calls": max_calls}
@@ -283,7 +284,7 @@ def _written(value: object) -> str:
 def _ran(
     command: Sequence[str], folder: str, given: str, limits: SandboxLimits, environment: Mapping[str, str]
 ) -> tuple[int, str, str]:
-    """The exit code of a process, and what it printed on both streams. One that is late is killed."""
+    """The exit code of a process and what it printed on both streams. It is killed if it takes too long."""
     where = {"XDG_CONFIG_HOME": folder, "HOME": folder}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as told:
         process = subprocess.Popen(

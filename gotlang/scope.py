@@ -1,4 +1,4 @@
-"""Names in scope at a place of a pipeline, and what the thoughts that flow there are like."""
+"""Names in scope at a place of a pipeline, and the facts known of the thoughts that flow there."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from gotlang.types import ANY, BOOL, EMPTY, FLOAT, NEVER, STR, ListType, RecordT
 
 Kind = Literal["value", "thought", "thoughts"]
 Narrowed = Mapping[Hashable, Type]
-"""Types of expressions (names, fields and elements) where a condition holds."""
+"""Types of expressions (names, fields and elements) where a condition is true."""
 
 BETWEEN = "__"
-"""Between a file's name and a name in it, in the names that the linker makes."""
+"""The separator of a file's name and a name in it, in names that the linker makes."""
 
 
 _TOKEN = (("text", STR), ("logprob", FLOAT))
 TOKEN = RecordType((*_TOKEN, ("top", ListType(RecordType(_TOKEN)))))
-"""A token of a response: its natural log-probability, and the likeliest tokens at its place."""
+"""A token of a response: its natural log-probability, and the most likely tokens at its position."""
 
 THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
     "confidence": (
@@ -47,18 +47,18 @@ THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
 
 
 Fact = Literal["score", "validity", "log-probabilities"]
-"""What may be known of a thought, beside its value."""
+"""Facts that may be known of a thought besides its value."""
 
 
 def plain(name: str) -> str:
-    """A name as the file that declares it writes it."""
+    """A name as its own file declares it."""
     return name.rpartition(BETWEEN)[2] or name
 
 
 @final
 class ScoredBy(Frozen, frozen=True):
     """A score that thoughts have: its name (an expression's text), whether lower is better, and the place of
-    the step that gave it."""
+    the step that computed it."""
 
     name: str
     lower: bool
@@ -67,8 +67,8 @@ class ScoredBy(Frozen, frozen=True):
 
 @final
 class Facts(Frozen, frozen=True):
-    """What is known of each thought of a pool. `scores` are those that one of them or another may have, where
-    all are `scored`. `rounds` is the number of a `repeat` that may be 0, so that nothing more is known."""
+    """The facts known of each thought of a pool. `scores` are the possible sources of their scores, if all
+    are `scored`. `rounds` is the number of a `repeat` that may be 0, so that nothing more is known."""
 
     incidental = frozenset({"rounds"})
 
@@ -83,7 +83,7 @@ class Facts(Frozen, frozen=True):
         return {"score": self.scored, "validity": self.validated, "log-probabilities": self.logprobs}[fact]
 
     def both(self, other: Facts) -> Facts:
-        """What is known of thoughts that are of one kind or of the other."""
+        """The facts of thoughts that are of one kind or of the other."""
         scored = self.scored and other.scored
         more = tuple(score for score in other.scores if score not in self.scores)
         return Facts(
@@ -94,7 +94,8 @@ class Facts(Frozen, frozen=True):
         )
 
     def besides(self, other: Facts) -> Facts:
-        """What is known of thoughts of this kind that gain the other facts; that score is the later."""
+        """The facts of thoughts of this kind after gaining the other facts; the other score replaces this
+        one."""
         return Facts(
             self.scored or other.scored,
             other.scores if other.scored else self.scores,
@@ -104,15 +105,15 @@ class Facts(Frozen, frozen=True):
 
 
 NOTHING = Facts()
-"""What is known of a new thought."""
+"""The facts of a new thought."""
 EVERYTHING = Facts(scored=True, validated=True, logprobs=True)
-"""What is said of thoughts of which there may be none, or that are wrong already."""
+"""The facts assumed of a pool that may be empty, or that an error produced."""
 
 
 @final
 class Variable(Struct):
-    """A name with its type. `thought` names one thought, `thoughts` a list of them, `value` a plain value;
-    in an expression each stands for its value, so the type of `thoughts` is a list."""
+    """A name with its type. `thought` names one thought, `thoughts` a list of them, `value` a plain value; in
+    an expression each stands for its value, so the type of `thoughts` is a list."""
 
     name: str
     type: Type
@@ -124,7 +125,8 @@ class Variable(Struct):
 
 @final
 class PoolType(Struct, frozen=True):
-    """The thoughts a step leaves: of which type, exactly one or any number, and what is known of them."""
+    """The output of a step: the type of its thoughts, exactly one or any number, and the facts known of
+    them."""
 
     type: Type
     single: bool
@@ -138,21 +140,22 @@ class PoolType(Struct, frozen=True):
 
 
 START = PoolType(EMPTY, True)
-"""One empty thought: what every pipeline starts with."""
+"""One empty thought, the input of the first step of every pipeline."""
 
 
 SKIPPED = PoolType(NEVER, True, EVERYTHING)
-"""What a block leaves that skips: nothing, and whatever it is joined with stays as it is."""
+"""The output of a block that skips: no thoughts, compatible with any other output."""
 
 
 UNKNOWN = PoolType(ANY, True, EVERYTHING)
-"""What is left by a step that is wrong: nothing more is said of it."""
+"""The output of a step with an error: no further errors follow from it."""
 
 
 @final
 class Scope(Struct):
-    """Names of this block, then those of the blocks around it. `place` is what a score that asks a model
-    is not allowed in; it is empty where a pipeline asks it first, and None where that is as it is around."""
+    """Names of this block, then those of the enclosing blocks. `place` names the context that allows no score
+    which calls a model; it is empty where a pipeline calls it first, and None if it is as in the enclosing
+    block."""
 
     parent: Scope | None = None
     names: dict[str, Variable] = field(default_factory=dict)
@@ -160,7 +163,7 @@ class Scope(Struct):
     place: str | None = None
     known: Narrowed = field(default_factory=dict)
     narrowing: bool = False
-    """Whether a condition here or around narrows types."""
+    """Whether a condition here or in an enclosing block narrows types."""
     beginnings: tuple[str, ...] = ()
     """Words alone on a line: each may be the start of a name that is being typed."""
 
@@ -174,7 +177,8 @@ class Scope(Struct):
         return None
 
     def narrowed_type(self, subject: Hashable, names: Collection[str]) -> Type | None:
-        """What a condition says of the type of an expression of these names, while they mean the same."""
+        """The type that a condition gives to an expression of these names, while they have the same
+        meaning."""
         scope: Scope | None = self
         while scope is not None and scope.narrowing:
             if (found := scope.known.get(subject)) is not None:
@@ -185,11 +189,11 @@ class Scope(Struct):
         return None
 
     def narrowed(self, known: Narrowed) -> Scope:
-        """This scope where a condition holds."""
+        """This scope where a condition is true."""
         return Scope(self, known=known, narrowing=True) if known else self
 
     def find_label(self, label: str) -> PoolType | None:
-        """What a labelled block left, or None."""
+        """The output of a labelled block, or None."""
         scope: Scope | None = self
         while scope is not None:
             if (found := scope.labels.get(label)) is not None:
@@ -220,7 +224,7 @@ class Scope(Struct):
             scope = scope.parent
 
     def begun(self, name: str) -> bool:
-        """Whether a name starts with a word that is alone on a line here or around."""
+        """Whether a name starts with a word that is alone on a line here or in an enclosing block."""
         scope: Scope | None = self
         while scope is not None:
             if scope.beginnings and name.startswith(scope.beginnings):
@@ -233,11 +237,11 @@ class Scope(Struct):
         self.names[variable.name] = variable
 
     def inside(self, *variables: Variable, place: str | None = None) -> Scope:
-        """A scope for a block inside this one."""
+        """A scope for a nested block."""
         return Scope(self, {v.name: v for v in variables}, place=place, narrowing=self.narrowing)
 
     def unasked(self) -> str:
-        """The place here that allows no score which asks a model; empty where one is allowed."""
+        """The context that allows no score which calls a model; empty if one is allowed."""
         scope: Scope | None = self
         while scope is not None:
             if scope.place is not None:

@@ -87,9 +87,9 @@ class Session:
         self._alive: asyncio.Task[None] | None = None
         self._recorder: Recorder | None = None
         self.on_unrecorded: Callable[[UsageError], None] | None = None
-        """Told of a recording that cannot be written; without it the end of the session raises that."""
+        """Called with the error of a recording that cannot be written; without it, the end of the session raises it."""
         self._hidden = ExitStack()
-        """What shows the keys of the environment again that the program's Python does not see."""
+        """Restores the keys in the environment that are hidden from the program's Python."""
 
     async def __aenter__(self) -> Self:
         options = self.options
@@ -204,7 +204,7 @@ class Session:
             raise UsageError(
                 "a shared budget is stored with the cache, and there is no cache", help="remove `--no-cache`"
             )
-        # Simulated dollars are counted apart.
+        # Simulated dollars are counted separately.
         name = f"{name} (simulated)" if self.model.simulated else name
         return SharedBudget.open(self.coordination, name, *limits)
 
@@ -240,7 +240,8 @@ class Session:
                 options.edits,
             ),
             budget,
-            # No limit holds back what waits for a batch: the more requests wait, the fewer batches there are.
+            # Requests for a batch are not held back by limits: the more requests wait, the fewer batches
+            # there are.
             RequestLimits(
                 None if options.batch else options.concurrency,
                 model_limits(self.ir, self.model.name, options.model_concurrency),
@@ -254,14 +255,14 @@ class Session:
 
     def _open_model(self, spec: str, options: ModelOptions) -> Model:
         if spec == PERSON:
-            # A simulator that answers the questions of a program stands in for people, too.
+            # A simulator that answers the questions of a program also replaces people.
             answered = self.ir.questions <= options.simulators.keys()
             return self.model if answered else Person(self.options.answers, self.options.ask)
         self._check_trust(spec)
         return open_model(spec, options)
 
     def _check_trust(self, spec: str) -> None:
-        """Raises NotTrusted for a file that the program names as a model, and the user neither named nor
+        """Raise NotTrusted for a file that the program names as a model and that the user neither named nor
         trusts."""
         folder = Path(self.program.compilation.source.name).parent
         what = trust.reached_model(spec, Path(), inside=project(folder))
@@ -283,7 +284,7 @@ class Session:
         simulated = options.simulated
         declared = cache(partial(simulated_models, self.ir))
         if simulated and (options.chosen_model != "simulated" or specs_named(self.ir)):
-            declared()  # where models are named, what is wrong with those declared is told before the run
+            declared()  # errors in declared models are reported before the run
         return ModelOptions(
             load_simulators(self.ir, allowed=options.python) if simulated else {},
             seed=options.seed,
@@ -349,8 +350,8 @@ class Session:
         )
 
     def check_answered(self) -> None:
-        """Raises UsageError if the program asks people without given answers: rows of a data set cannot wait
-        for them."""
+        """Raise UsageError if the program asks people and has no answers: rows of a data set cannot wait for
+        them."""
         if self.ir.questions and isinstance(self.models(PERSON), Person) and self.options.ask is None:
             raise UsageError(
                 f"`{self.program.name}` asks a person, who cannot answer for many rows",
@@ -358,7 +359,7 @@ class Session:
             )
 
     def graphs(self) -> list[dict[str, Any]]:
-        """Both graphs of every current run, as they are now: `operations` and `thoughts`, as plain data."""
+        """Snapshots of both graphs of every current run: `operations` and `thoughts`, as plain data."""
         sources = self.program.compilation.sources
         return [both(engine.graph, sources) for engine in self.runner.engines]
 
@@ -371,8 +372,8 @@ class Session:
             )
 
     def _prove(self, scheme: Scheme, inputs: Mapping[str, Any]) -> None:
-        """Raise UsageError for a budget of a scheme, or of one that it calls, which is not proven for these
-        params and inputs, with the prices of these models."""
+        """Raise UsageError if the budget of a scheme, or of one that it calls, is not proven for these params
+        and inputs with the prices of these models."""
         from gotlang.estimate.proof import unproven
         from gotlang.runtime.estimating import Sizes
 
@@ -396,7 +397,7 @@ class Session:
         self.stop(CacheLost.WORDS + reason)
 
     def stop(self, reason: str) -> None:
-        """Finish the requests that are under way and send no more."""
+        """Finish the requests that are in flight and send no more."""
         self.stopped = self.stopped or reason
         self.runner.stop(reason)
 

@@ -1,5 +1,5 @@
-"""A first simulator for a program that has none: Python with made-up responses to each of its prompts, which
-can be read, so that the program runs without a model. What the responses say is for the author to edit."""
+"""A first simulator for a program without one: Python with made-up responses to each of its prompts. They can
+be parsed, so that the program runs without a model; the author edits their content."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from gotlang.types import (
 
 WORDS = ("alpha", "beta", "gamma", "delta")
 VARIANTS = 4
-"""How many responses a prompt has; equal ones are one."""
+"""Number of responses per prompt; duplicates are dropped."""
 TRIES = 20
-"""How many texts are made of a regular expression, to find one that reads as a value."""
+"""Number of texts generated from a regular expression in search of one that can be parsed."""
 VECTOR = 8
-"""How many numbers a list of numbers has that may be a vector."""
+"""Length of a list of numbers that may be a vector."""
 DEEPEST = 6
-"""Lists and mappings are empty so deep inside a value, where its type may be recursive."""
+"""Nesting depth from which lists and mappings are empty, because a type may be recursive."""
 HEAD = '''\
 """Made-up responses to the prompts of {program}. Edit them to what a model might say."""
 '''
@@ -55,7 +55,7 @@ def _with_logprobs(rng, text):
         tokens.append((token, math.log(sure), tuple(likeliest)))
     return Simulated(text, sum(logprob for _, logprob, _ in tokens), tuple(tokens))
 '''
-"""Where the program asks for log-probabilities."""
+"""Used where the program asks for log-probabilities."""
 
 
 def made_up(type_: Type, chance: random.Random, depth: int = 0) -> Any:
@@ -94,7 +94,7 @@ def simulator_text(program: Program, name: str) -> str:
 
 
 def _function(prompt: Prompt, params: Mapping[str, Any], told: bool) -> str:
-    """The function of a prompt; with log-probabilities, where the program asks for these."""
+    """The function of a prompt, with log-probabilities if the program asks for them."""
     names = [name for name, _ in prompt.parameters]
     given = "**arguments" if any(map(keyword.iskeyword, names)) else ", ".join(names)
     responses = list(dict.fromkeys(_response(prompt, params, variant) for variant in range(VARIANTS)))
@@ -105,11 +105,12 @@ def _function(prompt: Prompt, params: Mapping[str, Any], told: bool) -> str:
 
 
 def _response(prompt: Prompt, params: Mapping[str, Any], variant: int) -> str:
-    """A text that reads as a value of the prompt's type; of `many`, as many as it asks for, if known."""
+    """A text that can be parsed as the prompt's type; with `many` values, the number it asks for, if
+    known."""
     chance = random.Random(f"{prompt.name} {variant}")
     result = ListType(prompt.result) if prompt.many else prompt.result
     value = made_up(result, chance)
-    if result == ListType(FLOAT):  # the vectors of an embedding model have one length
+    if result == ListType(FLOAT):  # the vectors of an embedding model have the same length
         value = [made_up(FLOAT, chance) for _ in range(VECTOR)]
     try:
         if (wanted := dict(prompt.settings).get("regex")) is not None:

@@ -17,8 +17,8 @@ MAX_LENGTH = 16_000_000
 class Span(Struct, frozen=True, gc=False, omit_defaults=True):
     """A half-open range of offsets (in characters, from 0) in one source text.
 
-    `source` is the name of the text (a path, or `<stdin>`), never the text itself. `use` is the place where a
-    definition is used of which this was inlined.
+    `source` is the name of the text (a path, or `<stdin>`), never the text itself. `use` is the place of the
+    use, if this is a definition that was inlined.
     """
 
     source: str
@@ -31,7 +31,7 @@ class Span(Struct, frozen=True, gc=False, omit_defaults=True):
         return Span(self.source, min(self.start, other.start), max(self.end, other.end), self.use)
 
     def used_at(self, use: Span) -> Span:
-        """The same place in what is inlined at `use`."""
+        """The same place, inlined at `use`."""
         return Span(self.source, self.start, self.end, use if self.use is None else self.use.used_at(use))
 
 
@@ -78,7 +78,7 @@ class Source(Struct, frozen=True, dict=True):
 class Fragment(Struct, frozen=True):
     """A piece of a source: its text, and the offset in the source called `source` where it starts.
 
-    The text may be edited; then `shifts` are the offsets in it from which on it is so far from its source.
+    The text may be edited; then `shifts` lists offsets in it with the shift to the source from there on.
     """
 
     source: str
@@ -93,7 +93,7 @@ class Fragment(Struct, frozen=True):
         return Span(self.source, self.base + start, self.base + end)
 
     def offset(self, at: int) -> int:
-        """The offset in its own text of one in the source."""
+        """The offset in its own text of an offset in the source."""
         at, end = at - self.base, len(self.text)
         for start, shift in (*self.shifts[::-1], (0, 0)):
             if at - shift >= start:
@@ -102,7 +102,7 @@ class Fragment(Struct, frozen=True):
         return at
 
     def edited(self, start: int, end: int, new: str) -> Fragment:
-        """The same with other text in one place; what is behind it keeps its places in the source."""
+        """The same with other text in one place; text after it keeps its places in the source."""
         text = self.text[:start] + new + self.text[end:]
         longer = len(new) - (end - start)
         if not longer:
@@ -114,7 +114,7 @@ class Fragment(Struct, frozen=True):
         return Fragment(self.source, text, self.base, shifts)
 
     def _origin(self, at: int) -> int:
-        """The offset of the source for one of the edited text, both from where they start."""
+        """The offset in the source of one in the edited text, both relative to their start."""
         most = len(self.text) + abs(self.shifts[-1][1])
         for start, shift in (*self.shifts[::-1], (0, 0)):
             if at >= start:

@@ -1,12 +1,12 @@
 """Intervals of means and of paired differences, seeded or valid at every look, and tests of them.
 
-`confidence_sequence` is for looking after each row and stopping at any time; all else is for a number of
-rows that was chosen before. An interval of `mean_interval` is the percentile bootstrap's: the means of many
+`confidence_sequence` allows looking after each row and stopping at any time; everything else is for a number
+of rows that was fixed in advance. An interval of `mean_interval` is a percentile bootstrap: the means of many
 resamples of the rows, with replacement. Such means vary less than those of new rows would, by the factor
-(n-1)/n in variance; the interval is widened by as much, which matters below 20 rows.
+(n-1)/n in variance; the interval is widened accordingly, which matters below 20 rows.
 
-Of many rows numpy makes the same resamples, where it is there, with the same digits: its generator continues
-from the state of Python's, and values are added as whole numbers of their common part, which is exact.
+For many rows numpy, if installed, makes the same resamples with the same digits: its generator continues from
+the state of Python's, and values are added as integer multiples of a common unit, which is exact.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Literal, final
 RESAMPLES = 1000
 LEVEL = 0.95
 FEWEST_ROWS = 6
-"""With fewer rows nothing is significant: five rows that all point the same way do so by chance 1 time in 16,
+"""With fewer rows nothing is significant: five rows that all point the same way occur by chance 1 time in 16,
 six 1 time in 32, which is less than the 5% that an interval of 95% allows."""
 
 MANY_ROWS = 500
-"""From so many rows on intervals are made by numpy."""
+"""Number of rows from which intervals are computed with numpy."""
 _LIMB, _MOST_LIMBS = 30, 4
-"""Bits of the parts in which whole numbers are added, of which millions fit into 64 bits, and the most."""
+"""Bits of the integers that are added: millions of them fit into 64 bits; and the maximum."""
 
 Verdict = Literal["better", "worse", "not significant"]
 
@@ -55,7 +55,7 @@ class Interval:
 
 
 def within(found: Interval, least: float, most: float) -> Interval:
-    """An interval cut to bounds; infinite bounds, of which nothing is known, stay."""
+    """The interval clipped to bounds; infinite bounds, of which nothing is known, stay."""
     low = max(found.low, least) if math.isfinite(found.low) else found.low
     high = min(found.high, most) if math.isfinite(found.high) else found.high
     return replace(found, low=low, high=high)
@@ -69,7 +69,7 @@ def mean_interval(
     Raises ValueError for a value that is not finite, a level outside 0 to 1, and fewer than one resample.
     """
     if not 0 < level < 1 or resamples < 1:
-        raise ValueError("the level lies between 0 and 1, and there is at least one resample")
+        raise ValueError("the level must be between 0 and 1, and there must be at least one resample")
     if not all(math.isfinite(value) for value in values):
         raise ValueError("every value must be finite")
     rows = len(values)
@@ -91,8 +91,8 @@ def mean_interval(
 
 
 def exact_sums(values: Sequence[float], chance: random.Random, resamples: int) -> list[float] | None:
-    """What `math.fsum(chance.choices(values, k=len(values)))` gives each time, by numpy; None without it, and
-    for values of which the smallest and the largest lie too far apart."""
+    """The results of repeated `math.fsum(chance.choices(values, k=len(values)))`, by numpy; None without
+    numpy, and for values whose magnitudes differ too much."""
     try:
         import numpy
     except ImportError:
@@ -121,12 +121,13 @@ def exact_sums(values: Sequence[float], chance: random.Random, resamples: int) -
 
 
 def share_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval:
-    """The mean of values from 0 to 1, most of them one or the other, and Wilson's interval for it.
+    """The mean of values from 0 to 1, most of them 0 or 1, and Wilson's interval for it.
 
-    A bootstrap of "0 of 30 rows" has no width; this has. Raises ValueError for values outside 0 to 1.
+    A bootstrap of "0 of 30 rows" has no width; this interval has. Raises ValueError for values outside 0 to
+    1.
     """
     if not all(0 <= value <= 1 for value in values):
-        raise ValueError("every value must lie between 0 and 1")
+        raise ValueError("every value must be between 0 and 1")
     rows = len(values)
     if rows == 0:
         return Interval(math.nan, -math.inf, math.inf, 0, level)
@@ -140,8 +141,8 @@ def share_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval
 
 
 def difference_interval(values: Sequence[float], others: Sequence[float], *, seed: int = 0) -> Interval:
-    """The mean of `values` minus `others`, row by row, and its interval: paired, so that what makes a row
-    hard for both cancels out. Raises ValueError as `mean_interval` does, and for unequal lengths."""
+    """The mean of `values` minus `others`, row by row, and its paired interval, in which the difficulty of a
+    row cancels out. Raises ValueError as `mean_interval` does, and for unequal lengths."""
     return mean_interval([a - b for a, b in zip(values, others, strict=True)], seed=seed)
 
 
@@ -153,39 +154,41 @@ def paired_difference(values: Sequence[float | None], others: Sequence[float | N
 
 PLANNED = 60
 FEWEST_PLANNED = 30
-"""Rows at which a confidence sequence is tightest by default, and at least."""
+"""Number of rows at which a confidence sequence is tightest: the default, and the minimum."""
 MOST_ROWS = 10_000
-"""More rows than these are not within reason: `rows_to_decide` does not count on them."""
+"""The maximum number of rows that `rows_to_decide` returns."""
 _LINES = ((1, 0.85), (8, 0.15))
-"""Its lines: at how many times the planned rows each is tightest, and its share of the errors."""
+"""Its lines: the multiple of the planned rows at which each is tightest, and its share of the error
+probability."""
 _MOST_SKEW = 2.0
 _EQUAL = 1e-12
-"""The share of their size by which values differ that are equal but for rounding."""
+"""Values whose relative difference is below this are equal except for rounding."""
 
 
 def confidence_sequence(
     values: Sequence[float], *, level: float = LEVEL, planned: int | None = None, unit: float = 0.0
 ) -> Interval:
-    """The mean of values with bounds that hold at all numbers of rows at once, with probability `level`:
-    one may look after each row, and stop or go on as one likes.
+    """The mean of values with bounds that are valid at all numbers of rows at once, with probability `level`:
+    one may look after each row, and stop or go on at will.
 
     `planned` is the number of rows at which the interval is tightest (PLANNED if None), to be chosen before
-    the first look. `unit` is how far a row may lie from the others while all are equal, such as 1 where rows
-    are right or wrong; by default twice their size, so that rows that are all 0 leave no doubt.
+    the first look. `unit` is how far a row may deviate from the others if all rows so far are equal, such as
+    1 if rows are right or wrong; by default twice their magnitude, so that the interval of rows that are all
+    0 is 0.
 
     Source: straight lines as boundaries of sums (Robbins and Siegmund 1970; Howard et al., "Time-uniform
     Chernoff bounds via nonnegative supermartingales", 2020), one for the planned rows and one for eight times
     as many, with an estimated variance: valid as rows become many (Waudby-Smith et al., "Time-uniform central
     limit theory and asymptotic confidence sequences", 2024). For few rows it is widened as Student's
     distribution is wider than the normal one (by Wallace's approximation, 1959), and by one imagined row on
-    the bound's side, as far from the mean as the furthest row there, up to twice as far if that side has the
-    longer tail. Assumed: rows are independent draws, and both tails show in the rows seen; a rare row that
-    outweighs all others refutes it. `benchmarks/peeking.py` says how often the mean is within.
+    the bound's side, as far from the mean as the furthest observed row, up to twice as far if that side has
+    the longer tail. Assumptions: rows are independent samples, and both tails appear in the rows seen; a rare
+    row that outweighs all others violates the second. `benchmarks/peeking.py` measures the coverage.
 
     Raises ValueError as `mean_interval` does, and for a negative unit.
     """
     if not 0 < level < 1 or unit < 0:
-        raise ValueError("the level lies between 0 and 1, and the unit is not negative")
+        raise ValueError("the level must be between 0 and 1, and the unit must not be negative")
     rows = len(values)
     mean, variance, below, above = _shape(values, unit)
     low = mean - _reach(rows, variance, below, above, level, planned)
@@ -196,8 +199,9 @@ def confidence_sequence(
 def rows_to_decide(
     values: Sequence[float], *, level: float = LEVEL, planned: int | None = None, unit: float = 0.0
 ) -> int | None:
-    """How many more rows would let `confidence_sequence` exclude 0 if mean and spread stay as they are; 0 if
-    it does already. None if more than MOST_ROWS would be needed, and if fewer than two rows are known."""
+    """The number of further rows after which `confidence_sequence` would exclude 0 if mean and spread stay
+    the same; 0 if it does already. None if more than MOST_ROWS would be needed, and if fewer than two rows
+    are known."""
     rows = len(values)
     mean, variance, below, above = _shape(values, unit)
     if rows < 2 or mean == 0:
@@ -212,7 +216,7 @@ def rows_to_decide(
 
 
 def _shape(values: Sequence[float], unit: float) -> tuple[float, float, float, float]:
-    """The mean, the variance around it, and the distances of the least and the greatest value from it."""
+    """The mean, the variance, and the distances of the minimum and the maximum from the mean."""
     if not all(math.isfinite(value) for value in values):
         raise ValueError("every value must be finite")
     if not values:
@@ -226,7 +230,8 @@ def _shape(values: Sequence[float], unit: float) -> tuple[float, float, float, f
 
 
 def _reach(rows: int, variance: float, far: float, other: float, level: float, planned: int | None) -> float:
-    """How far a bound is from the mean; the furthest row on its side is `far` away, on the other `other`."""
+    """The distance of a bound from the mean; the furthest row on its side is `far` away, on the other
+    `other`."""
     if rows < 2 or far == 0:
         return math.inf if rows < 2 else 0.0
     extra, all_rows = far * min(_MOST_SKEW, max(1.0, far / other)), rows + 1
@@ -248,7 +253,7 @@ def verdict(difference: Interval, *, lower_is_better: bool) -> Verdict:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value below which a share of sorted values lies, interpolated between neighbours."""
+    """The quantile of sorted values for a share, interpolated between neighbours."""
     place = share * (len(ordered) - 1)
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)

@@ -1,4 +1,4 @@
-"""A thought: a value and what is known of it. What flows through a pipeline."""
+"""A thought: a value and what is known of it. Pipelines process thoughts."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ T = TypeVar("T")
 
 
 def packed(values: Sequence[T]) -> T | tuple[T, ...]:
-    """Values that are no tuples themselves: one as it is, others as a tuple."""
+    """One value that is not a tuple as it is; several as a tuple. See `several`."""
     return values[0] if len(values) == 1 else tuple(values)
 
 
 def several(kept: T | tuple[T, ...]) -> tuple[T, ...]:
-    """What was `packed`."""
+    """The values that were `packed`, as a tuple."""
     return kept if isinstance(kept, tuple) else (kept,)
 
 
 @final
 class Asked(NamedTuple):
-    """A number that models gave for a thought: the name it is used by (None: it is the score), what was
-    asked, and the number."""
+    """A number that models returned for a thought: the name under which it is used (None: it is the score),
+    the scorer, and the number."""
 
     note: str | None
     scorer: Any
@@ -38,9 +38,9 @@ class Asked(NamedTuple):
 
 @final
 class Response(Struct, frozen=True, eq=False, gc=False):
-    """The log-probabilities of the answer that a thought was read from: `logprob` a token's on average
-    (natural logarithm, None where unknown), `tokens` with theirs, `alternatives` the likeliest at the place
-    of each."""
+    """The log-probabilities of the response that a thought was parsed from: `logprob` is the mean per token
+    (natural logarithm, None if unknown), `tokens` are the tokens with theirs, `alternatives` the most likely
+    tokens at each position."""
 
     logprob: float | None = None
     tokens: tuple[tuple[str, float], ...] = ()
@@ -49,9 +49,9 @@ class Response(Struct, frozen=True, eq=False, gc=False):
 
 @final
 class Judged(Struct, frozen=True, eq=False):
-    """What was found of a thought: its score (`lower`: a lower one is better), whether it is valid, what
-    models said of it (`asked`), which stays where `Improve(keep=true)` has `kept` it. `claim` is whether the
-    score reaches its `best`, or the error of one that goes beyond."""
+    """What is known of a thought's quality: its score (`lower`: a lower one is better), whether it is valid,
+    the numbers that models returned for it (`asked`), which stay if `Improve(keep=true)` has `kept` it.
+    `claim` is whether the score reaches its `best`, or the error if it is better than that."""
 
     score: float | None = None
     lower: bool = False
@@ -66,13 +66,13 @@ _NOT_JUDGED = Judged()
 
 
 class Thought(Struct, frozen=True, eq=False):
-    """A value plus its score, validity and confidence, who made it and from what.
+    """A value with its score, validity and confidence, its operation and its parents.
 
-    `maker` is the operation that made it and `index` its place among that one's thoughts; together they
-    are its identity, whatever the order in which a run's operations end. Scoring or validating a thought
-    gives another `Thought` of the same identity. `made_from` are its parents, `packed`: a run keeps its
-    thoughts, and most have one parent, no score and no log-probabilities. `usd` is what it cost (None where
-    unknown), `call` the key of its request.
+    `maker` is the operation that made it and `index` its position among that operation's thoughts; together
+    they are its identity, independent of the order in which a run's operations end. Scoring or validating a
+    thought yields another `Thought` with the same identity. `made_from` are its parents, `packed`: a run
+    keeps its thoughts, and most have one parent, no score and no log-probabilities. `usd` is its cost (None
+    if unknown), `call` the key of its request.
     """
 
     value: Any
@@ -85,7 +85,7 @@ class Thought(Struct, frozen=True, eq=False):
     judged: Judged = _NOT_JUDGED
 
     empty: ClassVar[bool] = False
-    """Whether it is the one that a pipeline starts with, whose value is not `none`: it has none."""
+    """Whether it is the empty thought that a pipeline starts with, which has no value, not even `none`."""
 
     @property
     def parents(self) -> tuple[Thought, ...]:
@@ -94,7 +94,7 @@ class Thought(Struct, frozen=True, eq=False):
 
     @property
     def score(self) -> float | None:
-        """Its score; None where it has none."""
+        """Its score; None if it has none."""
         return self.judged.score
 
     @property
@@ -104,32 +104,32 @@ class Thought(Struct, frozen=True, eq=False):
 
     @property
     def valid(self) -> bool | None:
-        """Whether it was found valid; None where nothing validated it."""
+        """Whether it was found valid; None if it was not validated."""
         return self.judged.valid
 
     @property
     def claim(self) -> BeyondBest | bool:
-        """Whether its score reaches the best one, or the error of one that goes beyond."""
+        """Whether its score reaches the best possible one, or the error if it is better than that."""
         return self.judged.claim
 
     @property
     def logprob(self) -> float | None:
-        """The log-probability of a token of its answer, on average; None where unknown."""
+        """The mean log-probability of the tokens of its response; None if unknown."""
         return self.response.logprob
 
     @property
     def tokens(self) -> tuple[tuple[str, float], ...]:
-        """The tokens of its answer, with their log-probabilities."""
+        """The tokens of its response, with their log-probabilities."""
         return self.response.tokens
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Equal for two objects of a run exactly where they are the same thought."""
+        """Equal for two objects of a run if and only if they are the same thought."""
         return id(self.maker), self.index
 
     @property
     def goodness(self) -> float:
-        """The score turned so that higher is better; minus infinity where there is none."""
+        """The score with its sign turned so that higher is better; minus infinity without a score."""
         judged = self.judged
         if judged.score is None:
             return float("-inf")
@@ -147,7 +147,7 @@ class Thought(Struct, frozen=True, eq=False):
         valid: bool | None = None,
         claim: BeyondBest | bool = False,
     ) -> Self:
-        """The same thought, better known."""
+        """The same thought with more known of it."""
         found: dict[str, Any] = {} if score is None else {"score": score, "lower": lower, "claim": claim}
         return self.found(**found) if valid is None else self.found(**found, valid=valid)
 
@@ -159,51 +159,51 @@ class Thought(Struct, frozen=True, eq=False):
         lower: bool = False,
         claim: BeyondBest | bool = False,
     ) -> Self:
-        """The same thought with what a model said of it: as its score, or under a name that an expression
-        uses."""
+        """The same thought with a number that a model returned for it: as its score, or under a name that an
+        expression uses."""
         asked = (*(old for old in self.judged.asked if old.note != note), Asked(note, scorer, score))
         if note is not None:
             return self.found(asked=asked)
         return self.found(asked=asked, score=score, lower=lower, claim=claim)
 
     def said(self, scorer: Any) -> float | None:
-        """What this scorer said of a thought that was kept; None where it has to be asked."""
+        """The number that this scorer returned for a thought that was kept; None if it must be asked."""
         judged = self.judged
         return next((old.score for old in judged.asked if judged.kept and old.scorer == scorer), None)
 
     def noted(self, note: str) -> float:
-        """What was said under a name."""
+        """The number under a name."""
         return next(old.score for old in self.judged.asked if old.note == note)
 
 
 @final
 class EmptyThought(Thought, frozen=True, eq=False):
-    """The thought that a pipeline starts with, which is no thought of anybody."""
+    """The thought that a pipeline starts with, made by no operation."""
 
     empty: ClassVar[bool] = True
 
 
 def raise_beyond(thoughts: Iterable[Thought]) -> None:
-    """Raises BeyondBest where a thought has a score that is better than the best."""
+    """Raise BeyondBest if a thought has a score that is better than the best possible one."""
     for thought in thoughts:
         if isinstance(thought.claim, BeyondBest):
             raise thought.claim
 
 
 def validity(thoughts: Iterable[Thought]) -> bool | None:
-    """Whether thoughts are valid together: False if one is not, None if one was never validated."""
+    """Whether all thoughts are valid: False if one is invalid, otherwise None if one was not validated."""
     marks = {thought.valid for thought in thoughts}
     return False if False in marks else True if marks == {True} else None
 
 
 class Thoughts(tuple[Thought, ...]):
-    """Several thoughts under one name; as a value, the list of theirs."""
+    """Several thoughts under one name; in an expression, the list of their values."""
 
     __slots__ = ()
 
 
 def named_thoughts(names: Mapping[str, Any], name: str) -> tuple[Thought, ...]:
-    """The thoughts that a name stands for: none where it is not bound, or bound to a plain value."""
+    """The thoughts that a name stands for; none if it is unbound or bound to a plain value."""
     try:
         bound = names[name]
     except KeyError:
@@ -214,7 +214,7 @@ def named_thoughts(names: Mapping[str, Any], name: str) -> tuple[Thought, ...]:
 
 
 def plain(bound: Any) -> Any:
-    """What a bound name is worth in an expression."""
+    """The value of a bound name in an expression."""
     if isinstance(bound, Thought):
         return bound.value
     if isinstance(bound, Thoughts):
@@ -261,7 +261,7 @@ def field_confidence(subject: Thought, name: str) -> float:
 def entry_confidence(subject: Thought, name: str) -> float:
     """The geometric mean of the probabilities of the tokens that write an entry of a dict, without its name.
 
-    Raises EvaluationError as `field_confidence`, and where the response is no JSON.
+    Raises EvaluationError as `field_confidence`, and if the response is not JSON.
     """
     if not isinstance(subject.value, dict) or name not in subject.value:
         raise EvaluationError(f"this thought has no entry `{name}`")
@@ -277,7 +277,7 @@ def entry_confidence(subject: Thought, name: str) -> float:
 
 
 def _logprobs(subject: Thought, name: str, place: tuple[int, int] | None) -> list[float]:
-    """The log-probabilities of the tokens at a place in the response."""
+    """The log-probabilities of the tokens of a part of the response."""
     if not subject.tokens:
         raise EvaluationError("the model gave no log-probabilities for this thought", help=_HELP)
     if place is None:

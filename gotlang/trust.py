@@ -22,7 +22,7 @@ from gotlang.patterns import lazy_pattern
 
 _USER = lazy_pattern(r"//[^/@\s]*@")
 _SQLITE = lazy_pattern(r"sqlite:///([^?#%:]+)")
-"""The address of a file, as the storages of studies have it."""
+"""The form of a file's address in the storage of a study."""
 
 
 @final
@@ -41,7 +41,8 @@ def home() -> Path | None:
 
 
 def cache_home() -> Path | None:
-    """The user's own folder for what can be made again; it may be missing. None without a home."""
+    """The user's own folder for files that can be recreated; it may be missing. None if the user has no
+    home."""
     return _own("XDG_CACHE_HOME", ".cache")
 
 
@@ -55,7 +56,7 @@ def _own(variable: str, default: str) -> Path | None:
 
 
 def runs_python(file: Path) -> bool:
-    """Whether the user trusts Python of this file: with a folder around it, or alone."""
+    """Whether the user trusts Python of this file: with an enclosing folder, or alone."""
     return any(found.python for found in _around(file))
 
 
@@ -67,8 +68,8 @@ def granted(folder: Path, setting: str, value: str) -> bool:
 
 
 def reached(text: str, folder: Path, *, inside: Path | None = None) -> str | None:
-    """The address that a text names, or the real path if it names a file out of `inside` (default: the
-    folder that it is relative to); None for anything else."""
+    """The address in a text, or the real path if it names a file outside `inside` (default: the folder that
+    it is relative to); None for anything else."""
     file = _SQLITE.fullmatch(text)
     if "://" in text and file is None:
         return text
@@ -80,8 +81,8 @@ def reached(text: str, folder: Path, *, inside: Path | None = None) -> str | Non
 
 
 def reached_model(spec: str, folder: Path, *, inside: Path | None = None) -> str | None:
-    """What a model's spec names that needs trust: weights in a file, which code reads that was not written
-    against strangers, or a recording out of `inside`; None for any other model."""
+    """The part of a model's spec that needs trust: a file of weights, which is read by code that was not
+    written for untrusted files, or a recording outside `inside`; None for any other model."""
     kind, _, name = spec.partition(":")
     if kind == "replay":
         return reached(name.partition("#")[0], folder, inside=inside)
@@ -115,7 +116,7 @@ def grant(folder: Path, *, python: bool = True, settings: Iterable[tuple[str, st
 
 
 def revoke(folder: Path) -> bool:
-    """Trust a folder (or file) no more; whether it was trusted. Raises UsageError."""
+    """Revoke the trust in a folder (or file); returns whether it was trusted. Raises UsageError."""
     try:
         _record(folder.resolve()).unlink()
     except FileNotFoundError:
@@ -133,7 +134,7 @@ def trusted() -> list[Trusted]:
 
 
 def _around(path: Path) -> Iterator[Trusted]:
-    """What is trusted of a path and of the folders around it."""
+    """What is trusted of a path and of its parent folders."""
     real = path.resolve()
     if home() is not None:
         for one in (real, *real.parents):
@@ -145,12 +146,12 @@ def _around(path: Path) -> Iterator[Trusted]:
 def _record(folder: Path) -> Path:
     around = home()
     if around is None:
-        raise UsageError("there is no home folder to keep what is trusted in", help="set XDG_CONFIG_HOME")
+        raise UsageError("there is no home folder to store the trust in", help="set XDG_CONFIG_HOME")
     return around / "trust" / f"{hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]}.json"
 
 
 def _read(path: Path) -> Trusted | None:
-    """A grant; None if there is none that can be read: what is damaged grants nothing."""
+    """A grant; None if it does not exist or cannot be read: a damaged one grants nothing."""
     from gotlang.records import InvalidRecord, from_json
 
     try:
@@ -160,12 +161,12 @@ def _read(path: Path) -> Trusted | None:
 
 
 def as_written(path: Path) -> str:
-    """A path as the user would write it: relative to the current folder, if it is there."""
+    """A path as the user would write it: relative if it is in the current folder."""
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def shown(setting: str, value: str) -> str:
-    """A setting with its value as messages have it: in one line, without a user's name and password."""
+    """A setting with its value for messages: on one line, without a user name and password."""
     plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in value)
     return f"{setting} = {_USER.sub('//***@', plain)}"
 

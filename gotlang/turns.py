@@ -1,4 +1,4 @@
-"""The types of what a conversation consists of: its messages, and the images and files in them."""
+"""The types of conversations: messages, and the images and files in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MESSAGE = RecordType(
 )
 """One turn of a conversation, the element of a history."""
 DECLARED: Final[dict[str, Part]] = {"Message": MESSAGE}
-"""Types that every program has, unless it declares its own of that name."""
+"""Types that every program has, unless it declares its own with that name."""
 
 
 def holds_media(type_: Type) -> bool:

@@ -1,8 +1,8 @@
 """The types of the language and the lattice they form.
 
-`int` is a `float`, a literal is its base type, `none` and every `T` are a `T?`, `never` (of which there is no
-value: the elements of `[]`) is everything, and everything is an `any`. There are no implicit conversions
-beyond these.
+`int` is a subtype of `float`, a literal of its base type, `none` and `T` of `T?`; `never` (which has no
+values: the elements of `[]`) is a subtype of every type, and every type of `any`. There are no other implicit
+conversions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from gotlang.frozen import Frozen
 
 DEEPEST: Final = 100
-"""The most lists and objects inside each other in a value."""
+"""Maximum nesting depth of lists and objects in a value."""
 
 
 @final
@@ -31,7 +31,8 @@ class Simple(Struct, frozen=True):
 
 @final
 class AnyType(Struct, frozen=True):
-    """What an error made unknown: it fits every type, and every type fits it; the error is said once."""
+    """The unknown type of an expression with an error: compatible with every type, so that one error is
+    reported once."""
 
     def __str__(self) -> str:
         return "any"
@@ -39,7 +40,7 @@ class AnyType(Struct, frozen=True):
 
 @final
 class DynamicType(Struct, frozen=True):
-    """`any`: every type fits it, and it fits no other until a program gives it one."""
+    """`any`: it accepts every type, and only `any` accepts it until a program gives it a type."""
 
     def __str__(self) -> str:
         return "any"
@@ -47,7 +48,8 @@ class DynamicType(Struct, frozen=True):
 
 @final
 class Variable(Struct, frozen=True):
-    """A type in a built-in's signature that a call decides; `ordered` where its values must be ordered."""
+    """A type variable in a built-in's signature, bound by each call; `ordered` if its values must be
+    ordered."""
 
     name: str
     ordered: bool = False
@@ -57,16 +59,16 @@ class Variable(Struct, frozen=True):
 
 
 class _Named(Frozen, frozen=True):
-    """Base of the types that may have a `name`, which a program declared for one: it is shown by that, and
-    equal to the same type without."""
+    """Base of the types that may have a `name`, which a program declared: the type is shown by it, and equal
+    to the same type without."""
 
     incidental = frozenset({"name"})
 
 
 @final
 class Recursive(Frozen, frozen=True):
-    """Where a declared type comes again inside itself. Two are equal where their names and their
-    `definition`s are: the text of all declarations that belong to it."""
+    """A reference from inside a declared type to itself. Two are equal if their names and their `definition`s
+    are: the text of all declarations that belong to it."""
 
     incidental = frozenset({"_declared"})
 
@@ -76,11 +78,11 @@ class Recursive(Frozen, frozen=True):
 
     @property
     def type(self) -> Type:
-        """The type that is meant."""
+        """The type that it refers to."""
         return self._declared[-1]
 
     def complete(self, type_: Type) -> None:
-        """Say what is meant, once the declaration has been read."""
+        """Set the type, once the declaration has been read."""
         self._declared.append(type_)
 
     def __str__(self) -> str:
@@ -88,11 +90,12 @@ class Recursive(Frozen, frozen=True):
 
 
 Part = Union["Type", Recursive]
-"""A type inside another. Who takes a type apart gets types; those of a recursive one never end."""
+"""A type as a part of another. Accessors return types instead of references; those of a recursive type never
+end."""
 
 
 def recursive(type_: Type) -> bool:
-    """Whether values of a type may hold others of it, or of a type inside it that is recursive."""
+    """Whether values of a type may contain others of it, or of a recursive type."""
     waiting: list[Part] = [type_]
     while waiting:
         part = waiting.pop()
@@ -103,7 +106,7 @@ def recursive(type_: Type) -> bool:
 
 
 def opened(part: Part) -> Type:
-    """The type that a part of a type is."""
+    """The type that a part refers to."""
     return part.type if isinstance(part, Recursive) else part
 
 
@@ -129,7 +132,7 @@ class ListType(_Named, frozen=True):
 
 @final
 class PairType(_Named, frozen=True):
-    """`pair[int, str]`: a list of two, as `enumerate`, `zip` and `pairs` give them."""
+    """`pair[int, str]`: a list of two, as `enumerate`, `zip` and `pairs` return them."""
 
     parts: tuple[Part, Part]
     name: str = ""
@@ -169,8 +172,8 @@ class DictType(_Named, frozen=True):
 
 @final
 class RecordType(_Named, frozen=True):
-    """`{path: list[str], left: list[float]}`; with a `case`, one of alternatives: `Act {tool: str}`, whose
-    first field is `type`, that name as a text."""
+    """`{path: list[str], left: list[float]}`; with a `case`, one of several alternatives: `Act {tool: str}`,
+    whose first field is `type`, a text with that name."""
 
     parts: tuple[tuple[str, Part], ...]
     case: str = ""
@@ -182,12 +185,12 @@ class RecordType(_Named, frozen=True):
         return tuple((name, opened(part)) for name, part in self.parts)
 
     def field(self, name: str) -> Type | None:
-        """The type of a field, or None where the record has no such field."""
+        """The type of a field, or None if the record has no such field."""
         return next((opened(part) for known, part in self.parts if known == name), None)
 
     @property
     def tag(self) -> str:
-        """The one text that its field `type` may be; empty without one."""
+        """The only text that its field `type` may have; empty if it is not a case."""
         found = self.field("type")
         return found.values[0] if isinstance(found, LiteralType) and len(found.values) == 1 else ""
 
@@ -209,7 +212,7 @@ class UnionType(_Named, frozen=True):
     name: str = ""
 
     def case(self, tag: str) -> RecordType | None:
-        """The record of a case, or None where there is no such case."""
+        """The record of a case, or None if there is no such case."""
         return next((case for case in self.cases if case.tag == tag), None)
 
     @property
@@ -257,7 +260,7 @@ class OptionalType(_Named, frozen=True):
 
     @property
     def inner(self) -> Type:
-        """The type where it is not none."""
+        """The type without none."""
         return opened(self.item)
 
     def written(self) -> str:
@@ -285,13 +288,13 @@ def case_type(name: str, fields: Iterable[tuple[str, Part]] = ()) -> RecordType:
 
 
 def alternatives(cases: Iterable[RecordType]) -> RecordType | UnionType:
-    """The type of values of any of these cases."""
+    """The union of these cases."""
     first, *others = cases
     return UnionType((first, *others)) if others else first
 
 
 def cases_of(type_: Type) -> tuple[RecordType, ...]:
-    """The alternatives of a type; none where it has none."""
+    """The cases of a union; empty for other types."""
     match type_:
         case UnionType(cases):
             return cases
@@ -315,7 +318,7 @@ SIMPLE = {t.name: t for t in (INT, FLOAT, STR, BOOL, IMAGE, FILE)}
 
 
 def optional(type_: Type) -> Type:
-    """The type of what is a value of a type or none."""
+    """The optional type of a type."""
     if type_ in (NONE, NEVER):
         return NONE
     return type_ if isinstance(type_, OptionalType | AnyType | DynamicType) else OptionalType(type_)
@@ -327,12 +330,12 @@ def present(type_: Type) -> Type:
 
 
 def accepts(wanted: Type, given: Type) -> bool:
-    """Whether a value of type `given` may stand where `wanted` is asked for."""
+    """Whether a value of type `given` may be used where `wanted` is expected."""
     return wanted == given or _accepts(wanted, given, set())
 
 
 def _accepts(wanted: Type, given: Type, seen: set[tuple[Type, Type]]) -> bool:
-    """`accepts`, where what was `seen` before is no further question: recursive types come round to it."""
+    """`accepts`; questions in `seen` are assumed to be true, because recursive types repeat them."""
     if (
         wanted == given
         or isinstance(wanted, AnyType)
@@ -375,7 +378,7 @@ def _accepts(wanted: Type, given: Type, seen: set[tuple[Type, Type]]) -> bool:
 
 
 def join(left: Type, right: Type) -> Type | None:
-    """The smallest type that both fit, or None where there is none."""
+    """The smallest type that accepts both, or None if there is none."""
     return _join(left, right, set())
 
 
@@ -423,7 +426,7 @@ def _join(left: Type, right: Type, seen: set[tuple[Type, Type]]) -> Type | None:
 
 
 def common(types: Iterable[Type]) -> Type | None:
-    """The smallest type that all of some types fit, or None where there is none."""
+    """The smallest type that accepts all of some types, or None if there is none."""
     found: Type | None = None
     for type_ in types:
         found = type_ if found is None else join(found, type_)
@@ -433,8 +436,8 @@ def common(types: Iterable[Type]) -> Type | None:
 
 
 def narrowed(type_: Type, values: Collection[str | None], holds: bool, field: str = "") -> Type | None:
-    """A type where a value of it, or its `field`, is one of `values` (or, unless that `holds`, none of them);
-    None where that cannot be. Types that are no alternatives stay as they are."""
+    """A type where a value of it, or its `field`, is one of `values` (or, unless `holds`, none of them); None
+    if that is impossible. Types without alternatives stay unchanged."""
     match type_:
         case LiteralType() if not field:
             left = tuple(value for value in type_.values if (value in values) is holds)
@@ -446,7 +449,7 @@ def narrowed(type_: Type, values: Collection[str | None], holds: bool, field: st
 
 
 def listed(type_: Type) -> ListType | None:
-    """A list, or a pair as the list that it is; None for any other type, and for a pair of two kinds."""
+    """A list, or a pair as a list; None for any other type, and for a pair of two different types."""
     if isinstance(type_, PairType):
         element = join(*type_.types)
         return ListType(element) if element is not None else None
@@ -454,8 +457,8 @@ def listed(type_: Type) -> ListType | None:
 
 
 def within(type_: Type, parts: int, levels: int) -> bool:
-    """Whether a type is made of so many types at most, itself among them, at most so deep in each other. What
-    comes again inside itself is not gone into."""
+    """Whether a type has at most this number of parts, including itself, nested at most this deep. References
+    to enclosing types are not followed."""
     found = 0
     waiting: list[tuple[Part, int]] = [(type_, 1)]
     while waiting:
@@ -468,7 +471,7 @@ def within(type_: Type, parts: int, levels: int) -> bool:
 
 
 def parts_of(part: Part) -> tuple[Part, ...]:
-    """The types that a type is directly made of, those that come round not gone into."""
+    """The direct parts of a type, without references to enclosing types."""
     match part:
         case ListType() | DictType() | OptionalType():
             return (part.item,)
@@ -482,7 +485,7 @@ def parts_of(part: Part) -> tuple[Part, ...]:
 
 
 def of_value(value: object) -> Type:
-    """The type of a plain Python value (JSON's kinds); `ANY` for what the language does not know."""
+    """The type of a plain Python value (JSON's kinds); `ANY` for values that the language does not have."""
     match value:
         case bool():
             return BOOL
@@ -585,7 +588,7 @@ def shown(value: object) -> str:
 
 
 def parts_as(type_: Type, change: Callable[[Type], Type]) -> Type:
-    """A type with the types that it is directly made of changed; the tag of an alternative stays."""
+    """A type with its direct parts transformed; the tag of an alternative stays."""
     match type_:
         case ListType(element=inner) | DictType(value=inner):
             return type(type_)(change(inner))
@@ -602,15 +605,15 @@ def parts_as(type_: Type, change: Callable[[Type], Type]) -> Type:
 
 
 def general(type_: Type) -> Type:
-    """A type in which every constant text may be any text; what a program declared by name stays."""
+    """A type in which every constant text may be any text; declared types with names stay."""
     if isinstance(type_, LiteralType):
         return type_ if type_.name else STR
     return type_ if getattr(type_, "name", "") else parts_as(type_, general)
 
 
 def grown(old: Type, new: Type) -> Type | None:
-    """The type of a record's field that gets a new value: the `old` one, but for constant texts, empty lists
-    and none, which say too little of what is to come. None where the value does not fit."""
+    """The type of a record's field that gets a new value: the `old` one, but generalized for constant texts,
+    empty lists and none, which say too little about later values. None if the value is incompatible."""
     if accepts(old, new) or old == NEVER:
         return join(old, new)
     if old == NONE:
@@ -636,14 +639,14 @@ def grown(old: Type, new: Type) -> Type | None:
 
 
 def widened(entry: Type, left: Type) -> Type | None:
-    """The type that a block is entered with which is entered with what it leaves; None where it stays."""
+    """The type of the input of a block that is repeated on its own output; None if it is not compatible."""
     if accepts(entry, left):
         return None
     return join(entry, left) or join(general(entry), general(left))
 
 
 def checked_later(type_: Type) -> Type:
-    """A type in which whatever is `any` may turn out to be of the right type in a run."""
+    """A type in which every `any` may turn out to be of the right type in a run."""
     if isinstance(type_, DynamicType):
         return ANY
     return type_ if getattr(type_, "name", "") else parts_as(type_, checked_later)
@@ -667,14 +670,14 @@ def ordered(type_: Type) -> bool:
 
 
 def has_error(type_: Type) -> bool:
-    """Whether an error made a type, or a part of it, unknown."""
+    """Whether a type, or a part of it, is unknown because of an error."""
     return isinstance(type_, AnyType) or any(
         has_error(p) for p in parts_of(type_) if not isinstance(p, Recursive)
     )
 
 
 def widen(type_: Type) -> str:
-    """A type as messages name it: a constant text is a `str`, the start of a pipeline is nothing."""
+    """A type for messages: a constant text is a `str`, the start of a pipeline is nothing."""
     if type_ == EMPTY:
         return "nothing"
     if getattr(type_, "name", ""):

@@ -1,9 +1,10 @@
-"""Files that gotc writes: whole or not at all, and never through a link that leads out of the current folder.
+"""Files that gotc writes: completely or not at all, and never through a link that leads out of the current
+folder.
 
-A file is written beside its place under another name, synced, and renamed to it, and its folder is synced: a
-kill, a full disk or a power failure leaves the old file or the new one, and once that is done the new one.
-`open_file`, `write`, `sync`, `rename` and `truncate` are
-the only calls of the system by which files change here, so that a test can make the k-th of them fail.
+A file is written next to its place under another name, synced and renamed, and its folder is synced: a kill,
+a full disk or a power failure leaves the old file or the new one, and the new one once the call has returned.
+`open_file`, `write`, `sync`, `rename` and `truncate` are the only system calls that change files here, so
+that a test can make the k-th of them fail.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ truncate = os.ftruncate
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _OURS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _MODE = 0o666
-"""Less what the process's umask takes."""
+"""Before the process's umask is applied."""
 _OF_THE_SYSTEM = ("/dev/fd/", "/dev/std", "/proc/")
 
 
 def real_path(path: str | os.PathLike[str]) -> Path:
-    """A path with its links followed. Raises OSError for what no path can be."""
+    """A path with its links resolved. Raises OSError for an invalid path."""
     try:
         return Path(os.path.realpath(path))
     except ValueError:  # a null byte, or a lone surrogate
@@ -40,8 +41,8 @@ def real_path(path: str | os.PathLike[str]) -> Path:
 
 
 def place(path: str | os.PathLike[str]) -> Path:
-    """The place that a path leads to. Raises OSError where a link below the current folder leads out of it:
-    it may be a stranger's. A place elsewhere is one that the user named."""
+    """The file that a path leads to. Raises OSError if a link below the current folder leads out of it: it
+    may be untrusted. A place elsewhere was named by the user."""
     real, here = real_path(path), os.getcwd()
     written = Path(os.path.normpath(os.path.join(here, path)))
     if written.is_relative_to(here) and not real.is_relative_to(here):
@@ -50,7 +51,7 @@ def place(path: str | os.PathLike[str]) -> Path:
 
 
 def is_empty(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a file, without content: what gotc wrote into it, if anything, is gone."""
+    """Whether a file exists but is empty: anything that gotc wrote to it is lost."""
     try:
         return os.stat(path).st_size == 0
     except OSError:
@@ -58,7 +59,7 @@ def is_empty(path: str | os.PathLike[str]) -> bool:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder, and those that it is in, unless it exists. Raises OSError."""
+    """Create a folder with its parents, unless it exists. Raises OSError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -66,20 +67,20 @@ def make_folder(path: Path) -> None:
 
 
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all, with its folder if there is none; one that exists keeps its
+    """Write a file completely or not at all, with its folder if it is missing; an existing one keeps its
     permissions. Raises OSError."""
     with Draft(path) as draft:
         draft.write(content)
 
 
 def in_the_form_of(now: bytes, text: str) -> bytes:
-    """A text with the line ends and the byte order mark of a file, which is to get it."""
+    """A text with the line endings and the byte order mark of the file that it will replace."""
     mark = codecs.BOM_UTF8 if now.startswith(codecs.BOM_UTF8) else b""
     return mark + (text.replace("\n", "\r\n") if b"\r\n" in now else text).encode("utf-8")
 
 
 def create_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a new file, which is whole when it gets its name, unless there is one. Raises OSError."""
+    """Write a new file, which gets its name once it is complete, unless it exists. Raises OSError."""
     if os.path.lexists(path):
         return
     with Draft(path) as draft:
@@ -99,7 +100,7 @@ def sync_folder(folder: Path) -> None:
     """Make the names in a folder survive a power failure, on file systems that can. Raises OSError."""
     try:
         file = open_file(folder, os.O_RDONLY | os.O_CLOEXEC)
-    except PermissionError:  # it may be written and not read
+    except PermissionError:  # it may be writable but not readable
         return
     try:
         sync(file)
@@ -113,10 +114,10 @@ def sync_folder(folder: Path) -> None:
 @final
 class Draft:
     """A file that is being written. `keep` puts it in its place: at the end of a block without an error, or
-    before, for what others may read while it grows. A device or a pipe is written as it is. A
-    folder that is missing is created.
+    earlier, so that others can read it while it grows. A device or a pipe is written directly. A missing
+    folder is created.
 
-    Raises OSError if it cannot be written, which leaves what was there.
+    Raises OSError if it cannot be written; an existing file is then unchanged.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -140,7 +141,7 @@ class Draft:
         write_all(self._file, content)
 
     def keep(self, *, replace: bool = True) -> None:
-        """Sync it, and put it in its place; without `replace`, unless there is a file meanwhile."""
+        """Sync it, and put it in its place; without `replace`, unless another file has appeared there."""
         draft = self._draft
         if draft is not None:
             sync(self._file)
@@ -154,7 +155,7 @@ class Draft:
             sync_folder(self._path.parent)
 
     def close(self) -> None:
-        """Release it; what was not kept goes."""
+        """Release it; a draft that was not kept is removed."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -177,7 +178,7 @@ class Draft:
 
 
 def write_all(file: int, content: bytes) -> None:
-    """Write to a descriptor until nothing is left. Raises OSError."""
+    """Write all data to a descriptor. Raises OSError."""
     left = memoryview(content)
     while left:
         left = left[write(file, left) :]
