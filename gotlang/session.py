@@ -87,7 +87,7 @@ class Session:
         self._alive: asyncio.Task[None] | None = None
         self._recorder: Recorder | None = None
         self.on_unrecorded: Callable[[UsageError], None] | None = None
-        """Called with the error of a recording that cannot be written; without it, the end of the session raises it."""
+        """Called with the error of a recording that cannot be written; without it, closing raises it."""
         self._hidden = ExitStack()
         """Restores the keys in the environment that are hidden from the program's Python."""
 

@@ -95,8 +95,8 @@ ONE = "scheme s(n: int) -> int:\n    Pool() n\n"
 WRONG = {
     "%%got\nscheme s(n: int) -> int:\n    Pool() m\n": "error[GOT0103]: name `m` is not known",
     f"%%got a b\n{ONE}": "error: %%got: ",
-    f"%%got 3x\n{ONE}": "error: %%got: `3x` is not a name of Python",
-    f"%%got class\n{ONE}": "error: %%got: `class` is not a name of Python",
+    f"%%got 3x\n{ONE}": "error: %%got: `3x` is not a valid Python name",
+    f"%%got class\n{ONE}": "error: %%got: `class` is not a valid Python name",
     f"%%got p --scheme t\n{ONE}": "error: no scheme `t` in `p`",
     f"%%got p --input m=1\n{ONE}": "scheme `s` has inputs n",
     f"%%got p --input n=x\n{ONE}": "error: --input n: ",

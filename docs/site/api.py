@@ -44,7 +44,7 @@ HEAD = """\
 # The Python API
 
 The public names of the package `gotlang`, from their docstrings. Times are in seconds and money is in
-US dollars where nothing else is said. The package is typed (`py.typed`).
+US dollars unless stated otherwise. The package is typed (`py.typed`).
 
 ```python
 import gotlang

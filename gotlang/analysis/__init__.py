@@ -1,4 +1,4 @@
-"""What is known of a checked program before it runs, beside its types: constants, recursion, files."""
+"""Static analysis of a checked program beyond its types: constants, recursion, files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Files", "analyze"]
 
 
 def analyze(checked: Checked, files: Files | None) -> list[Diagnostic]:
-    """The errors of declarations whose types are right; without `files`, not those of its Python."""
+    """The errors of declarations without type errors; without `files`, Python is not checked."""
     report = Report()
     check_constants(checked, report)
     if checked.ok:

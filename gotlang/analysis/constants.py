@@ -1,5 +1,5 @@
-"""Refuses what is sure to fail by its constants: settings and rounds out of range, positions beyond the end,
-divisions by zero, branches that never run. A param counts with every value that it may have."""
+"""Refuses programs that are certain to fail by their constants: settings and rounds out of range, positions
+beyond the end, divisions by zero, branches that never run. A param stands for each of its possible values."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from gotlang.types import fits
 
 @final
 class _Pool(Struct, frozen=True):
-    """What flows through a pipeline: at most so many thoughts, and the value of each, if it is known."""
+    """The thoughts at a place of a pipeline: the maximum number, and the value of each, if it is known."""
 
     most: Bound | None = None
     it: Known | Data | None = None
 
     @property
     def alone(self) -> Known | Data | None:
-        """The value of what is left where some may be left out: known only of one thought."""
+        """The value of the remaining thoughts when some may be left out: known only of a single thought."""
         return self.it if self.most is ONE else None
 
 
@@ -77,8 +77,8 @@ class _Constants:
         )
 
     def program(self) -> None:
-        """Every declaration; in one with an error only settings and rounds are told. Those that call others
-        come first, so that what they give is known."""
+        """Check every declaration; in one with an error only settings and rounds. Callers come first, so that
+        the arguments of what they call are known."""
         declared = [d for module in self.checked.modules for d in module.declarations]
         bodies = [d for d in declared if isinstance(d, n.Scheme | n.Score | n.Metric)]
         callees = {d.name.text: rank for rank, (d, _) in enumerate(callees_first(bodies))}
@@ -111,7 +111,7 @@ class _Constants:
 
     def _shown(self, node: n.Prompt, names: Sequence[str], calls: Iterable[Env]) -> None:
         """Report an example whose output no response expresses, and one whose inputs, or a call whose
-        arguments, the text cannot show."""
+        arguments, cannot be shown in the prompt."""
         from gotlang.ir.prompts import build_prompt
 
         try:
@@ -142,7 +142,7 @@ class _Constants:
         """Report a setting that is out of range for some value that the params may have."""
         for world, found in self.expressions.values(value, env):
             if all(fits(type_, found) is not None for type_ in rule.types):
-                return  # of another type, which is told already
+                return  # of another type, which is already reported
             if (why := rule.refused(name, found)) is not None:
                 at = "" if isinstance(value, e.Constant) else f"this is {json.dumps(found)}"
                 wrong = rule.wrong(found) if isinstance(found, str) else None
@@ -152,7 +152,7 @@ class _Constants:
                 return
 
     def _rounds(self, node: n.RepeatBlock, pool: _Pool, env: Env) -> None:
-        """Report a number of rounds that is out of range; none at all where that leaves nothing."""
+        """Report a number of rounds that is out of range, and one of 0 that leaves no thoughts."""
         for world, found in self.expressions.values(node.count, env):
             if not isinstance(found, int):
                 continue
@@ -173,7 +173,7 @@ class _Constants:
     # ---------------------------------------------------------------- statements
 
     def suite(self, suite: n.Suite, pool: _Pool, env: Env) -> _Pool:
-        """The statements of a block; what the last one leaves."""
+        """Analyze the statements of a block; returns the output of the last one."""
         env = env.inside()
         for index, statement in enumerate(suite.statements):
             found = self.statement(statement, pool, env)
@@ -182,7 +182,7 @@ class _Constants:
         return pool
 
     def statement(self, node: n.Statement, pool: _Pool, env: Env) -> _Pool:
-        """One statement; names that it binds are added to `env`."""
+        """Analyze one statement; names that it binds are added to `env`."""
         match node:
             case n.Step():
                 return self.step(node, pool, env)
@@ -229,7 +229,7 @@ class _Constants:
         assert_never(node)
 
     def _here(self, pool: _Pool, env: Env) -> Env:
-        """The names for what looks at the current thoughts."""
+        """The names for expressions on the current thoughts."""
         return env.inside({"it": pool.it or Data(), "thoughts": Data(pool.most, thoughts=True)})
 
     def _value(self, value: e.Expression, pool: _Pool, env: Env) -> _Pool:
@@ -325,10 +325,10 @@ class _Constants:
         here = self._here(pool, env)
         left: list[_Pool] = []
         over, decided = False, None
-        for condition, body in node.branches:  # the last one is looked at again for `else`
+        for condition, body in node.branches:  # the last one is checked again for `else`
             decided = self._decided(condition, here)
             if (over or decided is False) and node.span.use is not None:
-                continue  # of a definition, whose other uses may have another condition
+                continue  # of an inlined definition, whose other uses may have another condition
             if over or decided is False:
                 why = "the condition before it is always true" if over else "its condition is always false"
                 self._error("GOT0331", "this branch never runs", condition, why, "delete the branch")
@@ -372,7 +372,7 @@ class _Constants:
         return _Pool(reduce(most, left))
 
     def _decided(self, condition: e.Expression, env: Env) -> bool | None:
-        """What a condition always is whatever the params are; None where that depends."""
+        """The value of a condition if it is the same for all params, else None."""
         if self.expressions.look(condition, env) != NOTHING:
             self.expressions.check(condition, env)
             return None
@@ -399,7 +399,7 @@ class _Constants:
     # ---------------------------------------------------------------- steps
 
     def step(self, node: n.Step, pool: _Pool, env: Env) -> _Pool:
-        """One step; the most thoughts that it leaves."""
+        """Analyze one step; returns the maximum of its output."""
         name, here = node.operation.text, self._here(pool, env)
         if name not in OPERATIONS:
             return UNKNOWN
@@ -482,13 +482,13 @@ class _Constants:
 
 
 def _first(name: e.Identifier) -> Known:
-    """A number that counts from 0, as far as is known."""
+    """A number that counts from 0, if it is known."""
     return Known(name.text, name.span, (0,))
 
 
 def _param(node: n.Param) -> Known:
-    """A param with the values that it may have: the default, those that are listed, those of a range (of a
-    wide one its ends)."""
+    """A param with its possible values: the default, those that are listed, those of a range (of a wide one
+    its ends)."""
     default = constant_value(node.default)
     values = [default]
     match node.domain:

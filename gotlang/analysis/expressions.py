@@ -1,4 +1,4 @@
-"""Looks for expressions that fail before anything runs: what is constant in them is computed first."""
+"""Finds expressions that fail before anything runs: their constant parts are computed."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 
 _CALL: Final = "%call"
-"""The name of what a call gives: a list of values."""
+"""The name of a call's result: a list of values."""
 
 _MOST_WAYS: Final = 8
-"""So many choices of known inputs are followed into one declaration, so that the time is linear."""
+"""Maximum number of combinations of known inputs that are followed into one declaration, so that the time is
+linear."""
 
 
 @final
 class _Way(Struct):
-    """Values that calls give to some names, together, as lists; and of each list the places of its values."""
+    """Values that calls pass to some names, together, as lists; and for each list the places of its
+    values."""
 
     values: dict[str, list[Any]] = field(default_factory=dict)
     places: dict[str, tuple[Span, ...]] = field(default_factory=dict)
@@ -55,21 +57,22 @@ class _Way(Struct):
 
 @final
 class KnownCalls:
-    """What calls give, by the declaration that is called and by the names that get a known value. A param
-    that an argument depends on is one of these names, with the value that it has there."""
+    """Known arguments of calls, by the declaration that is called and by the names that get a known value. A
+    param that an argument depends on is one of these names, with its value there."""
 
     def __init__(self) -> None:
         self._ways: dict[str, dict[tuple[str, ...], _Way]] = {}
 
     def add(self, name: str, places: Mapping[str, Span], given: Iterable[list[Any]]) -> None:
-        """Note what a call of `name` gives to the names in `places`."""
+        """Record the values that a call of `name` passes to the names in `places`."""
         ways = self._ways.setdefault(name, {})
         if len(ways) < _MOST_WAYS or tuple(places) in ways:
             for values in given:
                 ways.setdefault(tuple(places), _Way()).add(values, tuple(places.values()))
 
     def of(self, name: str, inputs: Iterable[str], params: Env) -> Iterator[Env]:
-        """The names in scope in a declaration that is called, once for each choice of known ones."""
+        """The names in scope in a declaration that is called, once for each combination of known
+        arguments."""
         for names, way in tuple(self._ways.get(name, {}).items()):
             call = Known(_CALL, NOWHERE, tuple(way.values.values()))
             inside = params.inside({_CALL: call})
@@ -84,7 +87,7 @@ class KnownCalls:
 
 @final
 class _Place(Struct, frozen=True):
-    """The place of a value that a call gives."""
+    """The place of a value that a call passes."""
 
     way: _Way
     call: Known
@@ -103,12 +106,12 @@ _PAIR = "%pair"
 _USUAL: Final[Mapping[str, tuple[Any, ...]]] = {
     "chunks": ([], None), "range": (0, 1, None), "split": ("", None), "hmean": (1.0,) * 9,
 }  # fmt: skip
-"""Built-ins that fail by one argument alone, with harmless values of the others."""
+"""Built-ins that may fail by one argument alone, with harmless values of the others."""
 
 
 @final
 class ExpressionConstants:
-    """Looks at expressions with what is known of the names in them; every place is reported once."""
+    """Checks expressions with the known values of their names; every place is reported once."""
 
     def __init__(self, symbols: Symbols, report: Report) -> None:
         self.symbols = symbols
@@ -118,9 +121,9 @@ class ExpressionConstants:
         self._told: set[tuple[str, Span]] = set()
         self._looked: dict[tuple[int, int, bool], tuple[e.Expression, Env, Needs | None]] = {}
         self.tried = False
-        """Whether what fails for some values only has another way (`try`)."""
+        """Whether a failure for only some values is handled (`try`)."""
         self.wrong = False
-        """Whether the declaration has an error, so that the types in it may not be right."""
+        """Whether the declaration has an error, so that its types may be wrong."""
         declared = {*symbols.functions, *symbols.scores, *symbols.prompts, *symbols.schemes}
         params = [node for node in symbols.nodes.values() if isinstance(node, n.Param)]
         self._params = {param.name.text: (rank, param_place(param)) for rank, param in enumerate(params)}
@@ -136,7 +139,7 @@ class ExpressionConstants:
     def fail(
         self, message: str, span: Span, world: World, needs: Needs, code: str = "GOT0330", at: str = ""
     ) -> None:
-        """Report what fails, with the values of the params that make it fail."""
+        """Report a failure, with the values of the params that cause it."""
         if code in ("GOT0330", "GOT0343") and (self.wrong or (self.tried and needs)):
             return
         if (code, span) in self._told:
@@ -153,8 +156,8 @@ class ExpressionConstants:
     # ---------------------------------------------------------------- values
 
     def values(self, node: e.Expression, env: Env) -> list[tuple[World, Any]]:
-        """The values of an expression that is known before a run, in each world; empty for any other. What
-        fails is reported."""
+        """The values of an expression that is known before a run, in each world; empty for any other.
+        Failures are reported."""
         needs = self.look(node, env)
         return self._settled(node, env, needs) if needs is not None else []
 
@@ -167,7 +170,7 @@ class ExpressionConstants:
         return Known(name, NOWHERE, of=(node, env), each=each, needs=needs)
 
     def check(self, node: e.Expression, env: Env) -> None:
-        """Report what fails in an expression."""
+        """Report failures in an expression."""
         if (needs := self.look(node, env)) is not None and not is_literal(node):
             self._settled(node, env, needs)
 
@@ -206,7 +209,7 @@ class ExpressionConstants:
 
     def look(self, node: e.Expression, env: Env) -> Needs | None:
         """The names with known values that an expression's value depends on; None if it depends on anything
-        else. In that case its known parts have been computed, and what fails in them is reported."""
+        else. In that case its known parts have been computed, and failures in them are reported."""
         match node:
             case e.Constant():
                 return NOTHING
@@ -236,7 +239,8 @@ class ExpressionConstants:
         assert_never(node)
 
     def _once(self, node: e.Conditional | e.Index | e.Comprehension, env: Env) -> Needs | None:
-        """The same for what looks again at its parts: kept, or the time would double with each level."""
+        """The memoized result for expressions that are visited again, or the time would double with each
+        level."""
         key = (id(node), id(env), self.wrong or self.tried)
         if key not in self._looked:
             match node:
@@ -254,7 +258,7 @@ class ExpressionConstants:
         return self._together([(part, env, needs) for part, needs in looked])
 
     def _together(self, parts: list[tuple[e.Expression, Env, Needs | None]]) -> Needs | None:
-        """What parts need together; where one is not known, the others are computed now."""
+        """The names that all parts need; if one part is not known, the others are computed now."""
         if all(needs is not None for _, _, needs in parts):
             return NOTHING.union(*(needs for _, _, needs in parts if needs))
         for part, env, needs in parts:
@@ -277,7 +281,7 @@ class ExpressionConstants:
         return self._together([(node.left, env, left), (node.right, env, right)])
 
     def _conditional(self, node: e.Conditional, env: Env) -> Needs | None:
-        if self.look(node.condition, env) == NOTHING:  # it decides, and the other side is never computed
+        if self.look(node.condition, env) == NOTHING:  # it decides, so that the other side is never computed
             for _, value in self._settled(node.condition, env, NOTHING):
                 return self.look(node.then if value else node.otherwise, env)
         then, otherwise = self.under(node.condition, env, True), self.under(node.condition, env, False)
@@ -333,7 +337,7 @@ class ExpressionConstants:
         return needs
 
     def _given(self, node: e.Call, looked: list[Needs | None], env: Env) -> None:
-        """Note the known arguments of what the program declares, to follow them into it."""
+        """Record the known arguments of a call of a declaration, to follow them into it."""
         declared = self.symbols.nodes.get(node.function.text)
         if not isinstance(declared, n.Scheme | n.Score | n.Prompt) or self.wrong or self.tried:
             return
@@ -359,7 +363,7 @@ class ExpressionConstants:
             self.calls.add(declared.name.text, places, [given for _, given in found])
 
     def _argument(self, node: e.Call, position: int, values: list[tuple[World, Any]], needs: Needs) -> None:
-        """Report an argument that makes a built-in fail whatever the others are."""
+        """Report an argument that makes a built-in fail regardless of the others."""
         name = node.function.text
         for world, value in values:
             given = list(_USUAL[name][: len(node.arguments)])
@@ -370,7 +374,7 @@ class ExpressionConstants:
                 self.fail(error.message, node.arguments[position].value.span, world, needs)
                 return
             except (AttributeError, TypeError):
-                return  # of a type that it does not take, in a place where it cannot be called
+                return  # of a type that it does not accept, in a place where it cannot be called
 
     def _comprehension(self, node: e.Comprehension, env: Env) -> Needs | None:
         iterable = self.look(node.iterable, env)
@@ -401,13 +405,13 @@ class ExpressionConstants:
         return found
 
     def under(self, condition: e.Expression, env: Env, holds: bool) -> Env:
-        """The names where a condition holds, or does not; what depends on data tells nothing."""
+        """The names where a condition is true, or false; a condition on data adds nothing."""
         guarded = set[str]()
         conditions = self._conditions(condition, env, holds, guarded)
         return env.inside(None, *conditions, guarded=guarded)
 
     def _conditions(self, node: e.Expression, env: Env, holds: bool, guarded: set[str]) -> list[Condition]:
-        """The known conditions in one; the names that others look at are added to `guarded`."""
+        """The known conditions in a condition; the names that others use are added to `guarded`."""
         if isinstance(node, e.Unary) and node.operator == "not":
             return self._conditions(node.operand, env, not holds, guarded)
         if isinstance(node, e.Binary) and node.operator == ("and" if holds else "or"):
@@ -423,14 +427,14 @@ class ExpressionConstants:
     # ---------------------------------------------------------------- lengths
 
     def needs_elements(self, node: e.Expression, env: Env, message: str) -> None:
-        """Report what fails in a list, and a list without elements where one is needed."""
+        """Report failures in a list, and an empty list where an element is needed."""
         for world, found in self.values(node, env):
             if found == []:
                 self.fail(message, node.span, world, frozenset(world), "GOT0343", "this is []")
                 return
 
     def bound(self, node: e.Expression, env: Env) -> Bound | None:
-        """The most elements of a list that is known only in a run."""
+        """The maximum length of a list that is known only in a run."""
         match node:
             case e.Reference(name=name):
                 found = env.find(name)
@@ -451,7 +455,7 @@ class ExpressionConstants:
         return None
 
     def length(self, node: e.Expression, env: Env) -> Bound | None:
-        """The most elements of a list, known or not."""
+        """The maximum length of a list, known or not."""
         needs = self.look(node, env)
         if needs is None:
             return self.bound(node, env)
@@ -466,7 +470,7 @@ class ExpressionConstants:
 
 
 def param_place(node: n.Param) -> Span:
-    """Where a param gets its values."""
+    """The place that gives a param its values."""
     return node.default.span if node.domain is None else node.domain.span
 
 
@@ -499,7 +503,7 @@ def most(left: Bound | None, right: Bound | None) -> Bound | None:
 
 
 def always_evaluated(node: e.Expression) -> list[e.Expression]:
-    """The parts of an expression that have a value wherever it has one, in the order of evaluation."""
+    """The parts of an expression that are evaluated whenever it is, in the order of evaluation."""
     match node:
         case e.Conditional(condition=condition):
             return [condition]

@@ -1,4 +1,4 @@
-"""Looks at the files that a program names: Python by its syntax tree, running nothing, and corpora."""
+"""Checks the files that a program names: Python by its syntax tree, without running it, and corpora."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAMES: Final[dict[str, Type]] = {
 
 
 def annotated(text: str) -> Type | None:
-    """The type that an annotation says; None where the language has none like it."""
+    """The type of an annotation; None if the language has no such type."""
     try:
         return _type(ast.parse(text, mode="eval").body)
     except SyntaxError:
@@ -80,19 +80,19 @@ def _generic(name: str, inside: list[ast.expr]) -> Type | None:
 
 CHANGES_GRAPH = "changes_graph"
 _TRANSPARENT = {CHANGES_GRAPH, "cache", "lru_cache", "override", "final"}
-"""Decorators that leave the parameters of a function as they are."""
+"""Decorators that leave the parameters of a function unchanged."""
 
 _DYNAMIC = {"globals", "locals", "vars", "exec", "eval", "setattr", "__import__"}
-"""Built-in functions by which a module may have names that its text does not show."""
+"""Built-in functions by which a module may define names that its text does not show."""
 _UNSURE = lazy_pattern(rf"\b(?:global|{'|'.join(sorted(_DYNAMIC))})\b|import[\s\\]*\*|[^\x00-\x7f]")
-"""What must be in a text for some names to be uncertain; Python reads some other letters as ASCII ones."""
+"""Strings in a text that make some names uncertain; Python treats some other letters as ASCII ones."""
 
 _CONTEXT = ("temperature", "model", "messages", "settings")
-"""Parameters of a simulator that get what a request has, beside the prompt's inputs."""
+"""Parameters of a simulator that receive a request's data, beside the prompt's inputs."""
 
 
 class Files(Protocol):
-    """The files beside a program, by their path from where it is."""
+    """The files beside a program, by their path relative to it."""
 
     def text(self, path: str) -> str:
         """The text of a file. Raises OSError if it cannot be read."""
@@ -107,7 +107,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @final
 class PythonFile(Struct, frozen=True):
-    """What the text of a Python file tells: its functions by name (None: a name that is something else or is
+    """The static contents of a Python file: its functions by name (None: a name that is something else or is
     not certain), and whether it may have more names than its text shows."""
 
     functions: dict[str, Function | None] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class PythonFile(Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> PythonFile:
-        """The names of a module. Raises what `ast.parse` does."""
+        """The names of a module. Raises the errors of `ast.parse`."""
         tree = ast.parse(text)
         found: dict[str, Function | None] = {}
         values: set[str] = set()
@@ -180,7 +180,8 @@ def _decorator(node: ast.expr) -> str:
 
 
 def misfit(function: Function, positional: int, named: list[str]) -> str | None:
-    """Why a function cannot be called with so many positional arguments and these named ones, or None."""
+    """Why a function cannot be called with this number of positional arguments and these named ones, or
+    None."""
     given = function.args
     positions = [a.arg for a in (*given.posonlyargs, *given.args)]
     only = {a.arg for a in given.posonlyargs}
@@ -208,7 +209,7 @@ def _shown(function: Function) -> str:
 
 
 def check_foreign(checked: Checked, files: Files, report: Report) -> None:
-    """Report missing files, missing functions and calls that do not fit, where that is certain."""
+    """Report missing files, missing functions and mismatched calls, if they are certain."""
     _Foreign(checked, files, report).program()
 
 
@@ -224,13 +225,13 @@ class _Foreign:
         self.read: dict[str, PythonFile | None] = {}
 
     def program(self) -> None:
-        """Everything that the program imports, and the simulators of its prompts."""
+        """Check everything that the program imports, and the simulators of its prompts."""
         functions: dict[str, Function] = {}
         for module in self.checked.modules:
             for d in module.declarations:
                 match d:
                     case n.ImportMcp():
-                        pass  # what it has is known once it runs
+                        pass  # its contents are known at run time only
                     case n.ImportPython():
                         functions |= self._imported(d)
                     case n.ImportCorpus():
@@ -255,7 +256,7 @@ class _Foreign:
         return why is None
 
     def _python(self, path: e.Constant) -> PythonFile | None:
-        """What a file tells; None, and an error, if it is no Python that can be imported."""
+        """The contents of a file; None, and an error, if it is not Python that can be imported."""
         place = self._place(path)
         if place in self.read:
             return self.read[place]
@@ -283,7 +284,7 @@ class _Foreign:
         return self.read[place]
 
     def _imported(self, node: n.ImportPython) -> dict[str, Function]:
-        """The functions that an import names, as far as they are certain."""
+        """The functions that an import names, if they are certain."""
         file = self._python(node.path)
         found: dict[str, Function] = {}
         for name in (function.name for function in node.functions) if file is not None else ():
@@ -342,7 +343,7 @@ class _Foreign:
             )
 
     def _tools(self, functions: dict[str, Function]) -> None:
-        """Tools are called with what a model writes, so the types of their parameters must be known."""
+        """Check tools: a model writes their arguments, so the types of their parameters must be known."""
         for node in self.symbols.nodes.values():
             for tool in node.tools if isinstance(node, n.Prompt) else ():
                 function = functions.get(tool.text)
@@ -441,7 +442,7 @@ def _steps(node: e.Node) -> Iterator[n.Step]:
 
 
 def _asked(symbols: Symbols, main: n.Module) -> set[str]:
-    """The prompts that the schemes of a module may ask."""
+    """The prompts that the schemes of a module may use."""
     found: set[str] = set()
     waiting = [d.name.text for d in main.declarations if isinstance(d, n.Scheme)]
     while waiting:

@@ -1,5 +1,5 @@
-"""`decreases depth`: each call by which a scheme comes back to itself passes less of one whole number, and
-only where that is left."""
+"""`decreases depth`: each recursive call of a scheme passes a smaller whole number, and only while that is
+not negative."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_measures(checked: Checked, report: Report) -> None:
 def _reached(
     start: n.Scheme | n.Score | n.Prompt, declared: Mapping[str, n.Scheme | n.Score | n.Prompt]
 ) -> set[str]:
-    """What a declaration calls, by itself or through others: also as a tool of a prompt."""
+    """The declarations that a declaration calls, directly or through others: also as a tool of a prompt."""
     seen, pending = set[str](), [start]
     while pending:
         at = pending.pop()
@@ -63,7 +63,7 @@ def _reached(
 
 @final
 class _Descent:
-    """Goes through a scheme with the least value that conditions leave for its measure."""
+    """Visits a scheme with the lower bound that conditions give to its measure."""
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class _Descent:
         self.name = name
         self.measure = measure
         self.measures = measures
-        """What decreases of each scheme that comes back to this one, by name."""
+        """The measure of each scheme that is mutually recursive with this one, by name."""
         self.arguments = arguments
         self.report = report
 
     def visit(self, node: e.Node, least: float | None) -> None:
-        """Look at the calls in a node, where the measure is at least `least` (None: any number)."""
+        """Check the calls in a node, where the measure is at least `least` (None: any number)."""
         match node:
             case n.If(branches=branches, otherwise=otherwise):
                 for condition, body in branches:
@@ -101,7 +101,7 @@ class _Descent:
                     self.visit(part, least)
 
     def call(self, node: e.Call, least: float | None) -> None:
-        """A call of the scheme, or of one that comes back to it."""
+        """Check a call of the scheme, or of one that is mutually recursive with it."""
         less = self.measures[node.function.text]
         given = dict(self.arguments.get(id(node), ())).get(less)
         match given:
@@ -121,7 +121,7 @@ class _Descent:
         self.report.error("GOT0766", message, place, at, help=help)
 
     def implied(self, condition: e.Expression, holds: bool) -> float | None:
-        """The least value of the measure where a condition holds, or where it does not."""
+        """The lower bound of the measure where a condition is true, or false."""
         match condition:
             case e.Unary(operator="not", operand=inner):
                 return self.implied(inner, not holds)

@@ -1,4 +1,4 @@
-"""Refuses schemes and scores that call themselves on every path: such a call never ends."""
+"""Refuses schemes and scores that call themselves on every path: such a recursion never ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gotlang.syntax import nodes as n
 
 
 def check_recursion(checked: Checked, report: Report) -> None:
-    """Report each circle of schemes or scores in which every path goes on to the next."""
+    """Report each cycle of schemes or scores in which every path calls the next one."""
     declared = {name: d for name, d in checked.symbols.nodes.items() if isinstance(d, n.Scheme | n.Score)}
     paths = _Paths(declared, ExpressionConstants(checked.symbols, Report()))
     ends: set[str] = set()
@@ -57,14 +57,14 @@ def _tell(
 
 @final
 class _Paths:
-    """Looks for a call on every path of a block that goes to what is not known to end (all but `ends`)."""
+    """Finds a call on every path of a block to a declaration that is not known to end (all but `ends`)."""
 
     def __init__(self, declared: dict[str, n.Scheme | n.Score], constants: ExpressionConstants) -> None:
         self.declared = declared
         self.constants = constants
 
     def suite(self, suite: n.Suite, ends: set[str]) -> e.Call | None:
-        """The first call of a block that every path comes to; None if some path ends."""
+        """The first call of a block that every path reaches; None if some path ends."""
         return self._first(self.statement(statement, ends) for statement in suite.statements)
 
     @staticmethod

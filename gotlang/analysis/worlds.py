@@ -1,5 +1,5 @@
-"""Values that are known before a run: constants, params at the values that they may have, names bound to
-such. A world gives each of these names one value, so what depends on several of them is exact."""
+"""Values that are known before a run: constants, possible values of params, names bound to these. A world
+assigns each of these names one value, so expressions that depend on several of them are exact."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gotlang.span import Span
 from gotlang.syntax import expressions as e
 
 MOST_WORLDS = 300
-"""Combinations of values that are looked at for one expression."""
+"""Maximum number of combinations of values that are tried for one expression."""
 
 ALL_OF_RANGE = 64
-"""The width of a range of whole numbers up to which every one is looked at; of a wider one, its ends."""
+"""The width of a range of whole numbers up to which every value is tried; of a wider one, its ends."""
 
 _STEPS = 20_000
 """Elements that one expression may iterate over before it counts as unknown."""
@@ -25,9 +25,8 @@ _STEPS = 20_000
 
 @final
 class Known(Struct, frozen=True, eq=False):
-    """A name with known values: `values` themselves, or those of an expression `of`, where that holds `each`
-    element of it. `needs` are the names that it depends on. `span` is its place, which may be another in each
-    world."""
+    """A name with known values: `values` themselves, or those of an expression `of`, or `each` element of
+    them. `needs` are the names that it depends on. `span` is its place, which may differ in each world."""
 
     name: str
     span: Span | Callable[[World], Span]
@@ -37,7 +36,7 @@ class Known(Struct, frozen=True, eq=False):
     needs: frozenset[Known] = frozenset()
 
     def place(self, world: World) -> Span:
-        """Where it gets the value that it has in a world."""
+        """The place that gives it the value of a world."""
         return self.span if isinstance(self.span, Span) else self.span(world)
 
 
@@ -46,7 +45,7 @@ World = Mapping[Known, Any]
 
 @final
 class Bound(Struct, frozen=True):
-    """The most elements of a list that is known only in a run, in each world."""
+    """The maximum length of a list that is known only in a run, in each world."""
 
     of: Callable[[World], float]
     needs: frozenset[Known] = frozenset()
@@ -57,8 +56,8 @@ ONE = Bound(lambda world: 1)
 
 @final
 class Data(Struct, frozen=True):
-    """A name with a value that is known only in a run; where it is a list, with the most elements of it.
-    `of` is the expression that it is bound to, if it is one; of `thoughts`, each is one in a pool."""
+    """A name with a value that is known only in a run; of a list, with its maximum length. `of` is the
+    expression that it is bound to, if any; of `thoughts`, each is one in a pool."""
 
     most: Bound | None = None
     of: tuple[e.Expression, Env] | None = None
@@ -67,7 +66,7 @@ class Data(Struct, frozen=True):
 
 @final
 class Condition(Struct, frozen=True):
-    """A condition that holds at a place, or does not."""
+    """A condition that is true at a place, or false."""
 
     node: e.Expression
     env: Env
@@ -77,8 +76,8 @@ class Condition(Struct, frozen=True):
 
 @final
 class Env:
-    """Names in scope at a place, and the conditions around it; `guarded` are the names that conditions on
-    data look at."""
+    """Names in scope at a place, and the enclosing conditions; `guarded` are the names that conditions on
+    data use."""
 
     __slots__ = ("conditions", "guarded", "names", "parent")
 
@@ -95,7 +94,7 @@ class Env:
         self.guarded = guarded
 
     def find(self, name: str) -> Known | Data | None:
-        """What a name is; None for one that is not bound here."""
+        """The entry of a name; None if it is not bound here."""
         env: Env | None = self
         while env is not None:
             if (found := env.names.get(name)) is not None:
@@ -116,7 +115,7 @@ class Env:
         *conditions: Condition,
         guarded: Iterable[str] = (),
     ) -> Env:
-        """A block inside this one."""
+        """A nested block."""
         return Env(names or {}, self, (*self.conditions, *conditions), self.guarded.union(guarded))
 
 
@@ -146,7 +145,7 @@ class Worlds:
         self._evaluator = Evaluator(steps=_STEPS)
 
     def value(self, node: e.Expression, env: Env, world: World) -> Any:
-        """The value of an expression. Raises EvaluationError; Unknown where it takes too long to tell."""
+        """The value of an expression. Raises EvaluationError; Unknown if it takes too long."""
         try:
             return self._evaluator(node, _Values(env, world))
         except EvaluationError:
@@ -155,7 +154,7 @@ class Worlds:
             raise
 
     def of(self, needs: frozenset[Known], env: Env) -> Iterator[World]:
-        """The worlds in which the conditions around a place hold, of the names that are needed."""
+        """The worlds in which the enclosing conditions of a place are true, for the names that are needed."""
         conditions = []
         wanted = set(needs)
         for condition in env.conditions:
@@ -191,7 +190,7 @@ class Worlds:
             except (EvaluationError, Unknown):
                 return  # reported where it is bound
             if known.each and not isinstance(value, list):
-                return  # an element of no list: reported with its type
+                return  # an element of something that is not a list: reported as a type error
             values = tuple(value[:MOST_WORLDS]) if known.each else (value,)
         for value in values:
             yield from self._worlds(order, at + 1, world | {known: value})

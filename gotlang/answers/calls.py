@@ -38,8 +38,8 @@ from gotlang.types import (
 
 @final
 class Tool(NamedTuple):
-    """What a model is told of a tool: its parameters with their types, and which of them it needs. `schema`
-    is the JSON schema of its arguments if somebody else says it."""
+    """The description of a tool for a model: its parameters with their types, and which of them are required.
+    `schema` is the JSON schema of its arguments, if it comes from elsewhere."""
 
     name: str
     description: str
@@ -90,12 +90,13 @@ class Tool(NamedTuple):
 
 
 def _spelled(type_: Type) -> Type:
-    """A type without the names of declarations, which a model does not know."""
+    """A type without the names of declarations, which are unknown to a model."""
     return LiteralType(type_.values) if isinstance(type_, LiteralType) else parts_as(type_, _spelled)
 
 
 def _by_schema(type_: Type) -> bool:
-    """Whether a type is told as a JSON schema: alternatives, whose `type` it shows, and what has no end."""
+    """Whether a type is described by a JSON schema: unions, whose `type` field it shows, and recursive
+    types."""
     waiting: list[Part] = [type_]
     while waiting:
         part = waiting.pop()
@@ -130,7 +131,7 @@ _ARGUMENTS: Final = ("arguments", "args", "parameters", "input", "action_input")
 
 
 def written_calls(text: str, names: Sequence[str]) -> list[Written]:
-    """The calls in a response, in order; `names` are the tools that there are."""
+    """The calls in a response, in order; `names` are the available tools."""
     found: list[Written] = []
     for tag in _TAG.finditer(text):
         if (call := _described(tag[2], names, *tag.span())) is not None:
@@ -172,7 +173,7 @@ def _described(text: str, names: Sequence[str], start: int, end: int) -> Written
 
 
 def _end(text: str, start: int) -> int:
-    """Where the arguments that start here end: at their closing bracket, or with the line."""
+    """The end of the arguments that start here: their closing bracket, or the end of the line."""
     line = text.find("\n", start)
     line = len(text) if line < 0 else line
     if text[start : start + 1] == "{":
@@ -184,7 +185,7 @@ def _end(text: str, start: int) -> int:
 
 
 def _object(text: str, tool: Tool) -> dict[str, Any]:
-    """Arguments by name, however they are written."""
+    """Arguments by name, in any notation."""
     text = text.strip("`").strip()
     if text in ("", "()", "{}", "[]", "none", "null"):
         return {}
@@ -211,7 +212,7 @@ def _object(text: str, tool: Tool) -> dict[str, Any]:
 
 
 def described(tools: Mapping[str, Tool]) -> str:
-    """What a model is told of its tools, and of how to call them."""
+    """The prompt text about tools, and how to call them."""
     shown = "\n".join(f"- {tool.shown()}" for tool in tools.values())
     return (
         "You can use these tools:\n"

@@ -1,8 +1,8 @@
 """Lenient coercion of plain values to a declared type.
 
 A number in quotes is a number, `{"Sorted": [1, 2]}` is the one list it contains, a field may be spelled
-`Left_Over` or `left over`. What does not fit is a ReadError with the place and the reason; nothing is
-guessed: a fraction is not an int, `...` is not an element, NaN is not a number.
+`Left_Over` or `left over`. A mismatch is a ReadError with the place and the reason; nothing is guessed: a
+fraction is not an int, `...` is not an element, NaN is not a number.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ YES: Final = {"yes": True, "true": True, "no": False, "false": False}
 """The words that are read as a bool."""
 
 _USUAL: Final = ("answer", "finalanswer", "result", "output", "score", "value")
-"""Names that models give to the value that was asked for, beside their reasons."""
+"""Names that models give to the answer, beside their reasons."""
 
 _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
@@ -51,7 +51,7 @@ NOTHING: Final = ("", "none", "null")
 
 
 def is_none(value: Any) -> bool:
-    """Whether a value, or a text that is all there is, says that there is none."""
+    """Whether a value, or a complete text, means none."""
     return value is None or (isinstance(value, str) and _bare(value) in NOTHING)
 
 
@@ -99,7 +99,7 @@ def from_text(text: str, type_: Type) -> Any:
 
 
 def separated(text: str, element: Type) -> list[str] | None:
-    """The parts of a list without brackets; None for elements that need brackets of their own."""
+    """The parts of a list without brackets; None if the elements need brackets of their own."""
     if isinstance(element, ListType | DictType | RecordType | UnionType | DynamicType):
         return None
     spaced = element in (INT, FLOAT, BOOL) and "," not in text and ";" not in text
@@ -107,7 +107,7 @@ def separated(text: str, element: Type) -> list[str] | None:
 
 
 def record_from(parts: Mapping[str, Any], type_: RecordType, read: Callable[[Any, Type], Any]) -> Any:
-    """A record whose fields are `read` from parts of their names, which may be spelled otherwise."""
+    """A record whose fields are `read` from parts by name, which may be spelled differently."""
     alike: Mapping[str, Any] = {}
     found: dict[str, Any] = {}
     for name, field in type_.fields:
@@ -128,7 +128,7 @@ def record_from(parts: Mapping[str, Any], type_: RecordType, read: Callable[[Any
 
 
 def clean(text: str) -> str:
-    """A text without lone surrogates, which no file can hold."""
+    """A text without lone surrogates, which files cannot contain."""
     return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -327,7 +327,7 @@ def _dict(value: Any, type_: DictType) -> dict[str, Any]:
 
 def _alternative(value: Any, type_: UnionType) -> Any:
     """The case that an object names, `{"type": "Act", "tool": ...}` or `{"Act": {"tool": ...}}`; if it names
-    none, the only one all of whose fields are there. A case without fields may be its name alone."""
+    none, the only one all of whose fields are present. A case without fields may be its name alone."""
     if isinstance(value, list) and len(value) == 1:
         return _fit(value[0], type_)
     if isinstance(value, str):

@@ -42,7 +42,7 @@ _DIGITS = lazy_pattern(r"[1-9][0-9]{0,17}|0")
 
 def one(text: str, type_: Type) -> Any:
     """The value of `type_` in a response. Raises ReadError."""
-    if type_ is INT and _DIGITS.fullmatch(text):  # as most responses are
+    if type_ is INT and _DIGITS.fullmatch(text):  # as in most responses
         return int(text)
     if isinstance(type_, OptionalType):
         return None if is_none(text) or any(map(is_none, _json(text))) else one(text, type_.inner)
@@ -52,7 +52,7 @@ def one(text: str, type_: Type) -> Any:
         try:
             return convert(written, type_)
         except ReadError:
-            # A text in JSON quotes may contain anything; a number or bool is all there is.
+            # A text in JSON quotes may contain anything; a number or bool must be the whole response.
             if not isinstance(written, str | list | dict):
                 raise
     failure: ReadError | None = None
@@ -80,7 +80,7 @@ def one(text: str, type_: Type) -> Any:
 
 def several(text: str, type_: Type) -> list[Any]:
     """The values of `type_` in a response, in order: a list of them, an object with one under each name, or
-    several one after the other. Raises ReadError."""
+    several in sequence. Raises ReadError."""
     for written in _json(text):
         values = _together(written, type_)
         if values is not None:
@@ -143,8 +143,9 @@ _ECHO = lazy_pattern(r"\W{0,9}(?:input|incorrectly)\b", re.IGNORECASE)
 
 
 def _scanned(text: str, type_: Type) -> list[Found]:
-    """What the scanner finds, without what the model only repeats (`Input: [...]`) if there is more;
-    where the type is recursive, and a part may be taken for the whole, without parts of what is no value."""
+    """The values that the scanner finds, without those that the model only repeats (`Input: [...]`) if there
+    are more; for a recursive type, where a part could be mistaken for the whole, without parts of invalid
+    values."""
     found = scan(text)
     if recursive(type_):
         found = [candidate for candidate in found if not candidate.inside]
@@ -247,7 +248,7 @@ _LABEL = lazy_pattern(
 def lines_of(text: str) -> list[str]:
     """The elements that a text lists, one per line, without their numbers and bullets.
 
-    If some lines have one, lines without are what was said around the list; a fence is never an element.
+    If some lines have one, lines without are text around the list; a fence is never an element.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.lstrip().startswith(("```", "~~~"))]
@@ -309,8 +310,8 @@ _NEAR: Final = 40
 def number_in(text: str) -> int | float:
     """The number that a text gives as its answer. Raises ReadError if it contains none.
 
-    In this order: the only number, a last line that is nothing else, what follows `answer` or `score`, a
-    rating (`8/10`), what follows the last `=`, the last number.
+    In this order: the only number, a last line that is only a number, the number after `answer` or `score`, a
+    rating (`8/10`), the number after the last `=`, the last number.
     """
     found = list(_numbers(text))
     if not found:
@@ -348,9 +349,10 @@ def _numbers(text: str) -> Iterator[_Mention]:
 def word_in(text: str, words: Sequence[str]) -> str:
     """Which of some words a text gives as its answer. Raises ReadError if it contains none.
 
-    In this order: the only one that is mentioned, what follows `answer` or `verdict`, the last one mentioned.
+    In this order: the only one that is mentioned, the one after `answer` or `verdict`, the last one
+    mentioned.
     """
-    # A single letter counts in its own case only, or each `a` would be an answer.
+    # A single letter must match in case, or each `a` would be an answer.
     spelled = {word.casefold(): word for word in words if len(word) > 1}
     patterns = [re.escape(word) if len(word) == 1 else f"(?i:{re.escape(word)})" for word in words]
     choices = "|".join(sorted(patterns, key=len, reverse=True))
@@ -367,8 +369,8 @@ def word_in(text: str, words: Sequence[str]) -> str:
 def bool_in(text: str) -> bool:
     """Whether a text says yes or no, true or false. Raises ReadError if it says neither.
 
-    In this order: a last line that is nothing else, what follows `answer` or `verdict`, the first word, the
-    last mention.
+    In this order: a last line that is only such a word, the one after `answer` or `verdict`, the first word,
+    the last mention.
     """
     begin = len(text) - len(text.lstrip(" \t\r\n*_#>\"'"))
     found = [

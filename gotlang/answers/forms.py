@@ -1,8 +1,9 @@
-"""The forms of responses: the schema an endpoint is held to, and what a prompt declares after `parse`.
+"""The forms of responses: the schema for structured output, and the forms that a prompt declares after
+`parse`.
 
-A line pattern (`"{left} + {right} = {result} (left: {rest})"`) is a text with named holes, not a regular
-expression: each piece of text is searched once, from left to right, and a hole is what is between two of
-them. Matching takes time in proportion to the line, whatever the pattern.
+A line pattern (`"{left} + {right} = {result} (left: {rest})"`) is a text with named placeholders, not a
+regular expression: each piece of text is searched once, from left to right, and a placeholder is what is
+between two of them. Matching takes time in proportion to the line, for any pattern.
 """
 
 from __future__ import annotations
@@ -38,21 +39,22 @@ class Json(Struct, frozen=True):
 
 @final
 class Tag(Struct, frozen=True):
-    """`parse tag("Merged")`: what is between `<Merged>` and `</Merged>`."""
+    """`parse tag("Merged")`: the text between `<Merged>` and `</Merged>`."""
 
     name: str
 
 
 @final
 class Lines(Struct, frozen=True):
-    """`parse lines`, `parse lines matching "{left} + {right}"`: one value per line, holes in braces."""
+    """`parse lines`, `parse lines matching "{left} + {right}"`: one value per line, placeholders in
+    braces."""
 
     pattern: str | None = None
 
 
 @final
 class After(Struct, frozen=True):
-    """`parse after "So the answer is:"`: what follows the last occurrence of the text."""
+    """`parse after "So the answer is:"`: the text after the last occurrence."""
 
     text: str
 
@@ -64,21 +66,23 @@ Form = Json | Tag | Lines | After
 
 
 ANSWER = "answer"
-"""The one field of the object that `structured true` asks for where the result is no record and no dict."""
+"""The only field of the object that `structured true` requests if the result is neither a record nor a
+dict."""
 
 
 def is_wrapped(type_: Type, many: bool) -> bool:
-    """Whether responses of a type are the field `ANSWER` of an object: providers require one at the top."""
+    """Whether responses of a type are the field `ANSWER` of an object, because providers require an object at
+    the top."""
     return many or not isinstance(type_, RecordType | DictType)
 
 
 @lru_cache(maxsize=256)
 def response_format(type_: Type, many: bool = False, count: int | None = None) -> str:
     """The `response_format` of a request for responses of a type (`structured true`), as JSON text; with
-    `many` a list of such values, of `count` if that is given.
+    `many` a list of such values, of `count` elements if given.
 
-    Strict if providers take the schema as a strict one: every object in it has a fixed set of fields, all of
-    them required, and every element of a list the same schema.
+    Strict if providers accept it as a strict schema: every object has a fixed set of required fields, and all
+    elements of a list have the same schema.
     """
     schema = Schema()
     whole = schema.of(ListType(type_) if many else type_)
@@ -97,7 +101,7 @@ _SIMPLE = {"int": "integer", "float": "number", "str": "string", "bool": "boolea
 
 @final
 class Schema:
-    """A JSON schema in the making: the types `defined` so far, by name, and whether all its objects are
+    """A JSON schema under construction: the types `defined` so far, by name, and whether all its objects are
     closed."""
 
     def __init__(self) -> None:
@@ -110,7 +114,7 @@ class Schema:
         return {"type": "object", "properties": fields, **closed}
 
     def of(self, part: Part) -> dict[str, Any]:
-        """The schema of a type. A recursive one is defined once, and referred to where it comes again."""
+        """The schema of a type. A recursive type is defined once and referenced where it occurs again."""
         match part:
             case Recursive(name=name):
                 if name not in self.defined:
@@ -161,12 +165,13 @@ class PatternError(ValueError):
 
 @final
 class Pattern(Struct, frozen=True):
-    """A parsed pattern: `texts[0]`, the hole `names[0]`, `texts[1]`, and so on; one text more than names.
+    """A parsed pattern: `texts[0]`, the placeholder `names[0]`, `texts[1]`, and so on; one text more than
+    names.
 
-    `{name}` is a hole, `{}` and `{_}` are holes whose content is ignored, `{{` and `}}` are braces. Spaces in
-    the pattern match white space of any length, or none if the line has none there; case does not count. A
-    hole takes at least one character and ends at the first occurrence of the next text. What precedes the
-    first text or follows the last one is ignored.
+    `{name}` is a placeholder, `{}` and `{_}` are placeholders whose content is ignored, `{{` and `}}` are
+    braces. Spaces in the pattern match white space of any length, or none if the line has none there; case is
+    ignored. A placeholder matches at least one character and ends at the first occurrence of the next text.
+    Text before the first piece or after the last one is ignored.
     """
 
     text: str
@@ -175,7 +180,7 @@ class Pattern(Struct, frozen=True):
 
     @property
     def holes(self) -> tuple[str, ...]:
-        """The names of the named holes, in order."""
+        """The names of the named placeholders, in order."""
         return tuple(name for name in self.names if name)
 
     @staticmethod
@@ -210,7 +215,8 @@ class Pattern(Struct, frozen=True):
         return Pattern(text, tuple(texts), tuple(names))
 
     def match(self, line: str) -> dict[str, str] | None:
-        """The content of the holes by name, without white space around it; None if the line differs."""
+        """The content of the placeholders by name, without surrounding white space; None if the line does not
+        match."""
         found: dict[str, str] = {}
         at = 0
         if self.texts[0]:
@@ -235,7 +241,7 @@ class Pattern(Struct, frozen=True):
         return found
 
     def fill(self, contents: Mapping[str, str]) -> str:
-        """The line with the holes filled; a hole without a name gets `...`."""
+        """The line with the placeholders filled; one without a name gets `...`."""
         parts = [self.texts[0]]
         for name, text in zip(self.names, self.texts[1:], strict=True):
             parts += [contents[name] if name else "...", text]
@@ -253,7 +259,7 @@ def _searched(text: str) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
     words = [re.escape(word) for word in text.split()]
     if not words:
         return _SPACES, None
-    # A run of spaces is entered at its start only, or a long one would be gone over again and again.
+    # A run of spaces is tried at its start only, or a long one would be searched again and again.
     before = r"(?<!\s)\s+" if text[0].isspace() else ""
     after = r"\s+" if text[-1].isspace() else ""
     spaced = re.compile(before + r"\s+".join(words) + after, re.IGNORECASE)

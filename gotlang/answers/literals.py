@@ -25,7 +25,7 @@ from gotlang.types import DEEPEST
 
 
 class Quality(IntEnum):
-    """How certain it is that brackets were meant as a value; lower is better."""
+    """How likely it is that brackets were meant as a value; lower is better."""
 
     CLEAN = 0
     WORDS = 1  # contains words without quotes: `[see below]`
@@ -37,7 +37,7 @@ class Quality(IntEnum):
 class Found(Struct, frozen=True):
     """A list or object found in a text, from `start` to `end`. `whole` is False if its closing bracket is
     missing; the value then has the elements that were complete. `inside`: it is a part of brackets that are
-    no value, such as of those that are nested too deeply."""
+    not a value, such as those nested too deeply."""
 
     value: list[Any] | dict[str, Any]
     start: int
@@ -62,13 +62,14 @@ _AMOUNT = lazy_pattern(
 
 
 def number(text: str) -> int | float | None:
-    """The number that a text is, with the signs people put around one (`1,234`, `$5`, `85%`), or None."""
+    """The number that a text is, with the signs that people write around one (`1,234`, `$5`, `85%`), or
+    None."""
     match = _AMOUNT.fullmatch(text.strip().replace("\N{MINUS SIGN}", "-"))
     return _numeral(match[1] + match[2].replace(",", "")) if match else None
 
 
 def _numeral(text: str) -> int | float | None:
-    """The number that a text is as a program would write it, or None; infinity and NaN are not numbers."""
+    """The number that a text is in a program's notation, or None; infinity and NaN are not numbers."""
     if not _NUMERAL.fullmatch(text):
         return None
     try:
@@ -136,7 +137,7 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _deeper(value: Any) -> bool:
-    """Whether a value has more than the allowed levels, looked at level by level."""
+    """Whether a value has more than the allowed levels, checked level by level."""
     level = [value]
     for _ in range(DEEPEST):
         parts = [part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)]
@@ -201,7 +202,7 @@ class _Open:
         self.items: list[Any] = []
         self.pairs: dict[str, Any] | None = None
         self.key: str | None = None
-        self.after = False  # a value has just come: a comma, a colon or the end may follow
+        self.after = False  # a value has just ended: a comma, a colon or the end may follow
         self.comma = False
         self.words = 0
 
@@ -240,7 +241,7 @@ class _Scanner:
         self.found: list[Found] = []
         self.unclosed: set[str] = set()
         self.line_ended = False
-        self.lost = 0  # brackets that are open and are no value
+        self.lost = 0  # open brackets that are not a value
 
     def run(self) -> list[Found]:
         while self.at < len(self.text):
@@ -267,7 +268,7 @@ class _Scanner:
         return self.found
 
     def take(self, kind: str, sign: str, start: int) -> None:
-        """Take one sign inside brackets, which ends at `at`."""
+        """Consume one token inside brackets, which ends at `at`."""
         top = self.stack[-1]
         if kind == "comment":
             if sign == "/*":
@@ -325,13 +326,13 @@ class _Scanner:
             top.add(_ESCAPE.sub(_unescaped, content) if "\\" in content else content)
             self.at = match.end()
         elif any(open_.items or open_.pairs for open_ in self.stack):
-            self.at = len(self.text)  # cut off inside a string: what came before it stays
+            self.at = len(self.text)  # cut off inside a string: the elements before it stay
         else:
             self.unclosed.add(quote)
             self.abandon()
 
     def close(self, bracket: str) -> None:
-        """A closing bracket closes what is open inside its own, too; one without an own is not in a value."""
+        """A closing bracket also closes open ones inside its own; one without a match is not in a value."""
         if not any(_CLOSERS[open_.bracket] == bracket for open_ in self.stack):
             self.abandon()
             self.lost -= min(self.lost, 1)
@@ -353,8 +354,8 @@ class _Scanner:
                 self.found.append(Found(value, top.start, self.at, quality, inside=self.lost > 0))
 
     def abandon(self) -> None:
-        """What is open is not a value; what was complete inside it may be one, and so may a list without
-        its closing bracket before a new line."""
+        """The open brackets are not a value; complete ones inside may be, and so may a list without its
+        closing bracket before a new line."""
         cut, self.stack = self.stack, []
         self.lost += sum(open_.bracket != "(" for open_ in cut)
         for open_ in cut:
@@ -368,7 +369,8 @@ class _Scanner:
             self.found += [Found(value, open_.start, self.at, Quality.PIECE, True, True) for value in values]
 
     def stop(self) -> None:
-        """The text (or its fence) ends: keep what came whole, the outermost last, because the last counts."""
+        """The text (or its fence) ends: keep the complete values, the outermost last, because the last
+        counts."""
         cut, self.stack = self.stack, []
         for open_ in reversed(cut):
             value = open_.value()

@@ -1,7 +1,7 @@
 """Reads responses as values of a prompt's type, by its `parse` form, and writes the responses of examples.
 
-A response that does not fit is a ReadError with its reason: the thought fails, the scheme goes on. Nothing
-here raises anything else or takes more than time in proportion to the response.
+A response that cannot be parsed is a ReadError with its reason: the thought fails, the scheme continues.
+Nothing here raises any other error or takes more than linear time.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _held(text: str, type_: Type, many: bool) -> list[Any] | None:
     try:
         value = strict(text)
         json.dumps(value, allow_nan=False)
-    except ValueError:  # no JSON, or a number too large, such as 1e999
+    except ValueError:  # not JSON, or a number too large, such as 1e999
         return None
     if is_wrapped(type_, many):
         if not isinstance(value, dict) or list(value) != [ANSWER]:
@@ -78,9 +78,9 @@ def _held(text: str, type_: Type, many: bool) -> list[Any] | None:
 def certain(text: str, type_: Type, form: Form | None, many: bool, held: bool = False) -> bool:
     """Whether it is certain where the value in a response ends, although the response was cut off there.
 
-    JSON alone is whole, and so is what a closing tag ends; a list or a record ends with its bracket, at the
-    end of the response; a word of a few, or a yes or no, is certain if it is the whole response. A number, a
-    text and lines might go on.
+    JSON alone is complete, and so is text before a closing tag; a list or a record ends with its bracket, at
+    the end of the response; one of several fixed words, or a yes or no, is certain if it is the whole
+    response. A number, a text and lines might continue.
     """
     compound = not isinstance(type_, Simple | LiteralType | DynamicType)
     if held and _held(text, type_, many) is not None:
@@ -119,7 +119,7 @@ def _json(text: str, type_: Type, many: bool) -> list[Any]:
 
 
 def _tag(text: str, name: str, type_: Type, many: bool) -> list[Any]:
-    """What is between the tags: the last pair's, or with `many` every pair's. The closing tag may be missing
+    """The text between the tags: the last pair's, or with `many` every pair's. The closing tag may be missing
     at the end of the text, and the opening one if the prompt itself wrote it."""
     pairs: list[str] = []
     start: int | None = None
@@ -140,7 +140,7 @@ def _tag(text: str, name: str, type_: Type, many: bool) -> list[Any]:
 
 
 def _after(text: str, marker: str, type_: Type, many: bool) -> list[Any]:
-    """What follows the last occurrence of the marker; case does not count, and its colon may be missing."""
+    """The text after the last occurrence of the marker; case is ignored, and its colon may be missing."""
     words = marker.split()
     if not words:
         raise ReadError("`parse after` has no text to look for")
@@ -176,7 +176,7 @@ def _matching(text: str, pattern: Pattern, element: Type) -> list[Any]:
     values = []
     failure: ReadError | None = None
     for line in text.splitlines():
-        # A number or bullet is seldom part of the first hole, but it may be: `- 3 + 5 = 2`.
+        # A number or bullet is seldom part of the first placeholder, but it may be: `- 3 + 5 = 2`.
         for candidate in dict.fromkeys((unmarked(line), line)):
             holes = pattern.match(candidate)
             if holes is None:
@@ -199,8 +199,8 @@ def _hole(content: str, type_: Type) -> Any:
 
 
 def write(value: Any, type_: Type, form: Form | None) -> str:
-    """A response that reads as `value`, as an example shows it to a model; for a prompt with `many`, pass the
-    list of its values and their list type.
+    """A response that parses as `value`, as an example shows it to a model; for a prompt with `many`, pass
+    the list of its values and their list type.
 
     Raises EvaluationError for a value of another type, and for one that the form cannot express, such as a
     text that contains the closing tag.
@@ -255,7 +255,7 @@ def _dumped(value: Any) -> str:
 
 
 def _in_words(value: Any) -> str:
-    """A value in a hole without quotes and brackets, `8 10 14`, or else as JSON."""
+    """A value in a placeholder without quotes and brackets, `8 10 14`, or else as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(type(part) in (int, float) for part in value):

@@ -1,8 +1,8 @@
-"""Regular expressions that take time in proportion to the text, and their form as a grammar of llama.cpp.
+"""Linear-time regular expressions, and the same as a grammar of llama.cpp.
 
-They are a subset of Python's: characters, `.`, classes, groups, `|`, `* + ?` and `{m,n}`. A whole text
-matches or does not, so there is nothing that a lazy quantifier or an assertion would tell. Matching follows
-all alternatives at once (Thompson, "Regular expression search algorithm", 1968), and never goes back.
+They are a subset of Python's: characters, `.`, classes, groups, `|`, `* + ?` and `{m,n}`. Only whole texts
+are matched, so lazy quantifiers and assertions would have no effect. Matching follows all alternatives at
+once (Thompson, "Regular expression search algorithm", 1968), without backtracking.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from gotlang.errors import LimitExceeded
 from gotlang.patterns import lazy_pattern
 
 MOST_PARTS: Final = 2000
-"""Characters and classes of an expression, repeated ones as often as they must be repeated."""
+"""Maximum size of an expression in characters and classes, with repeated ones counted as often as they must
+repeat."""
 MOST_STEPS: Final = 5_000_000
 _LAST = 0x10FFFF
 _MOST_CACHED = 20_000
@@ -69,8 +70,8 @@ _COUNT = lazy_pattern(r"\{(\d{1,4})(?:(,)(\d{0,4}))?\}")
 
 @final
 class Node(Struct, frozen=True):
-    """A part of an expression: one character of `ranges`, or `parts` one after the other or, as `any`, one of
-    them; `least` to `most` times (None: any number)."""
+    """A part of an expression: one character of `ranges`, or `parts` in sequence or, as `any`, one of them;
+    `least` to `most` times (None: unlimited)."""
 
     ranges: Ranges | None = None
     parts: tuple[Node, ...] = ()
@@ -80,7 +81,7 @@ class Node(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """How many characters and classes it has, repeated ones as often as they must be repeated."""
+        """The number of characters and classes, with repeated ones counted as often as they must repeat."""
         once = 1 if self.ranges is not None else sum(part.size for part in self.parts) + 1
         return once * max(1, self.least, self.most or 0)
 
@@ -140,7 +141,7 @@ class _Parser:
         else:
             return node
         if (following := self.peek()) and following in "*+?{":
-            raise RegexError(f"`{following}` after `{sign}`: a whole text matches, or does not", self.at)
+            raise RegexError(f"`{following}` after `{sign}`: only whole texts are matched", self.at)
         if most is None and node.empty:
             raise RegexError("unbounded repetition of something that may be empty", start)
         found = Node(parts=(node,), least=least, most=most)
@@ -163,7 +164,7 @@ class _Parser:
             case "*" | "+" | "?":
                 raise RegexError(f"nothing before `{sign}` to repeat", start)
             case "^" | "$":
-                raise RegexError(f"`{sign}` inside: a whole text matches, or does not", start)
+                raise RegexError(f"`{sign}` inside: only whole texts are matched", start)
             case "{" if _COUNT.match(self.text, start, self.end):
                 raise RegexError("nothing before the braces to repeat", start)
         return Node(_of(sign))
@@ -176,7 +177,7 @@ class _Parser:
             self.at += 2
         self.depth += 1
         if self.depth > 50:
-            raise RegexError("more than 50 groups inside each other", start)
+            raise RegexError("more than 50 nested groups", start)
         found = self.alternatives()
         self.depth -= 1
         if self.peek() != ")":
@@ -240,7 +241,7 @@ def _once(node: Node, chance: Random) -> str:
         parts = (chance.choice(node.parts),) if node.any else node.parts
         return "".join(_example(part, chance) for part in parts)
     if not node.ranges:
-        return ""  # `[^\\s\\S]`, which nothing matches
+        return ""  # `[^\\s\\S]`, which matches nothing
     plain = [(max(low, a), min(high, b)) for low, high in node.ranges for a, b in _WORD]
     low, high = chance.choice([one for one in plain if one[0] <= one[1]] or node.ranges)
     return chr(chance.randint(low, min(high, low + 25)))
@@ -248,7 +249,7 @@ def _once(node: Node, chance: Random) -> str:
 
 @final
 class Regex(Struct):
-    """A regular expression that was read: `text` without `^` at its start and `$` at its end."""
+    """A parsed regular expression: `text` without `^` at its start and `$` at its end."""
 
     text: str
     node: Node
@@ -303,7 +304,7 @@ class Regex(Struct):
         return len(self._arcs) - 1
 
     def _build(self, node: Node) -> tuple[int, int]:
-        """Its first and its last state."""
+        """The first and the last state of a node."""
         start = end = self._state()
         for _ in range(node.least):
             end = self._after(end, node)
@@ -321,7 +322,7 @@ class Regex(Struct):
         return start, last
 
     def _after(self, start: int, node: Node) -> int:
-        """The state after the node once, from a state."""
+        """The state after one occurrence of the node, from a state."""
         end = self._state()
         if node.ranges is not None:
             self._arcs[start].append((node.ranges, end))
@@ -348,7 +349,7 @@ class Regex(Struct):
         return frozenset(seen)
 
     def gbnf(self) -> str:
-        """A grammar of llama.cpp for the same texts."""
+        """The equivalent grammar of llama.cpp."""
         return f"root ::= {_written(self.node)}"
 
 
@@ -378,7 +379,7 @@ def _code(code: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """The regular expression of this text and no other."""
+    """A regular expression that matches exactly this text."""
     return "".join(c if c.isalnum() or c in " _" else _in_regex(c) for c in text)
 
 
@@ -394,13 +395,13 @@ _TOKEN = lazy_pattern(
 
 
 def wrong_in_grammar(text: str) -> tuple[str, int] | None:
-    """What is wrong with a grammar, and where, in characters from 0; None if it has rules, one of them
-    `root`, and each rule that they name."""
+    """The first error in a grammar, and its offset, in characters from 0; None if it has rules, one of them
+    `root`, and defines each rule that it uses."""
     at, defined, used, opened = 0, set[str](), dict[str, int](), list[int]()
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
-            return f"`{text[at]}` is no part of a grammar here", at
+            return f"`{text[at]}` is not valid in a grammar here", at
         if found["rule"] or found["close"] or not (defined or found["space"]):
             if found["rule"] and opened:
                 return "`(` without its `)`", opened[-1]
@@ -424,4 +425,4 @@ def wrong_in_grammar(text: str) -> tuple[str, int] | None:
     missing = next((name for name in used if name not in defined), None)
     if missing is not None:
         return f"there is no rule `{missing}`", used[missing]
-    return None if "root" in defined else ("there is no rule `root`, where a grammar starts", 0)
+    return None if "root" in defined else ("there is no rule `root`, with which a grammar starts", 0)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @final
 class StoredSample(Struct, frozen=True, gc=False):
-    """One sample and what it cost when it was requested, so that a replay can tell what a run would cost.
+    """One sample and its original cost, so that a replay can report what a run would cost.
 
     `usage` is that of the whole request it came with, `batch` the number of samples in that request,
     `position` this one's place among them (0 to batch - 1), `latency_s` the seconds it took, `created` the
-    Unix time, `first_s` the seconds to the first token if it came as a stream.
+    Unix time, `first_s` the seconds to the first token if it was streamed.
     """
 
     completion: Completion
@@ -54,7 +54,7 @@ class Cache(Protocol):
     """A store of samples that survives the process.
 
     The contract, which every implementation passes in `tests/contracts/test_caches.py`:
-    - `get` returns what is stored of the samples asked for, and nothing else; a damaged sample is a miss.
+    - `get` returns the stored samples among those requested, and nothing else; a damaged sample is a miss.
     - Keys are `Request.key()`s; `put` raises ValueError for anything else.
     - `put` stores each sample under its number, all of them or none; once it has returned, every process can
       read them, and they survive kill -9 after the next `flush` at the latest. The last writer wins.
@@ -73,8 +73,8 @@ class Cache(Protocol):
         return self.get(key, samples)
 
     async def aput(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
-        """`put` and `flush` at once for tasks of an event loop, which may be written together. What was begun
-        is written even if the task is cancelled."""
+        """`put` and `flush` for tasks of an event loop; several may be written together. A write that has
+        begun is completed even if the task is cancelled."""
         self.put(key, request, samples)
         self.flush()
 
@@ -94,14 +94,14 @@ class Cache(Protocol):
         """Flush, and close the file or the connection. A second call does nothing."""
 
     def coordination(self) -> Coordination | None:
-        """What the processes on this cache coordinate with, to be closed before the cache; None (the default)
+        """The coordination of the processes on this cache, to be closed before the cache; None (the default)
         if it belongs to one process, or is read-only."""
         return None
 
 
 @final
 class StoreHandle:
-    """Whether an opened cache may be used: not once closed, nor in a forked process; and for writing or not.
+    """The state of an opened cache: open or closed, owned by this process or forked, writable or read-only.
 
     `name` is the subject of messages, as in `the cache .gotc/cache.sqlite`.
     """
@@ -125,7 +125,7 @@ class StoreHandle:
             raise CacheError(f"{self.name} is read-only", help="use another cache with --cache")
 
     def close(self) -> bool:
-        """No further use. Returns whether the caller is to release what is open: not in a forked process."""
+        """Mark it as closed. Returns whether the caller must release resources: not in a forked process."""
         ours = self._process == os.getpid()
         self.closed |= ours
         return ours

@@ -1,5 +1,5 @@
-"""What many tasks ask of a cache in one turn of the event loop, done together, and off the loop where that
-waits for a network."""
+"""Batching of cache operations: what many tasks request in one turn of the event loop is done together, in a
+thread if it waits for a network."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from gotlang.errors import CacheError
 from gotlang.models.loops import VirtualTimeLoop
 
 MOST: Final = 500
-"""Items of one batch."""
+"""Maximum number of items in a batch."""
 LANES: Final = 2
-"""Batches of one kind at a time; what is asked for meanwhile makes the next one larger."""
+"""Maximum number of concurrent batches of one kind; requests that arrive meanwhile make the next one
+larger."""
 
 _Item = TypeVar("_Item")
 _Found = TypeVar("_Found")
@@ -25,7 +26,7 @@ _Batch = list[tuple[_Item, asyncio.Future[_Found]]]
 
 @final
 class _Queue(Generic[_Item, _Found]):
-    """What the tasks of one loop wait for, and what is under way for them."""
+    """The pending and the running items of one event loop."""
 
     def __init__(self) -> None:
         self.waiting: _Batch[_Item, _Found] = []
@@ -38,8 +39,8 @@ class _Queue(Generic[_Item, _Found]):
 
 @final
 class Batches(Generic[_Item, _Found]):
-    """Does `act` on lists of items; it gives what was found for each, a CacheError for one that failed. With
-    `threads` it runs there, else at the end of the loop's turn."""
+    """Calls `act` on lists of items; it returns a result for each, or a CacheError for one that failed. With
+    `threads` it runs in a thread, otherwise at the end of the loop's turn."""
 
     def __init__(
         self, act: Callable[[Sequence[_Item]], Sequence[_Found | CacheError]], threads: Executor | None = None
@@ -51,7 +52,7 @@ class Batches(Generic[_Item, _Found]):
         )
 
     def __call__(self, item: _Item) -> Awaitable[_Found]:
-        """What is found for an item. It is done even if nobody awaits that any more. Raises CacheError."""
+        """The result for an item. It is computed even if nobody awaits it any more. Raises CacheError."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Found] = loop.create_future()
         queue = self._queues.get(loop)
@@ -63,7 +64,7 @@ class Batches(Generic[_Item, _Found]):
         return future
 
     def finish(self) -> None:
-        """Do at once what was asked for and is not under way."""
+        """Process at once all items that are pending."""
         for queue in list(self._queues.values()):
             self._finish(queue)
 
@@ -103,14 +104,14 @@ class Batches(Generic[_Item, _Found]):
 
 
 def still(loop: asyncio.AbstractEventLoop) -> AbstractContextManager[None]:
-    """Within this, simulated time stands still: real work wakes the loop."""
+    """A context in which simulated time stands still, because real work wakes the loop."""
     return loop.standing_still() if isinstance(loop, VirtualTimeLoop) else nullcontext()
 
 
 async def aside(
     threads: Executor, act: Callable[[], _Found], undo: Callable[[_Found], None] | None = None
 ) -> _Found:
-    """What `act` gives in a thread. If nobody waits for that any more, `undo` is called with it."""
+    """The result of `act` in a thread. If nobody awaits it any more, `undo` is called with it."""
     loop = asyncio.get_running_loop()
     future = loop.run_in_executor(threads, act)
     try:

@@ -1,9 +1,9 @@
 """Caches as text: exports and imports, cassettes of runs, and the model that replays a cassette anywhere.
 
 The text is JSON lines: a header (`ExportHeader`), then one request per line with all its samples, ordered by
-model, prompt and key, so that equal caches give equal text and two exports can be compared line by line. A
-cassette is the export of one run. Its header also names the model of the run and what a replay needs to
-report the same costs: each model's price, and how many samples one request may have.
+model, prompt and key, so that equal caches yield equal text and two exports can be compared line by line. A
+cassette is the export of one run. Its header also names the model of the run and the data with which a replay
+reports the same costs: each model's price, and the maximum number of samples in one request.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ EXPORT_VERSION: Final = 2
 
 _SQLITE = b"SQLite format 3\0"
 _LARGEST_BATCH = 128
-"""Samples of one request if a recording does not say: what OpenAI allows."""
+"""Samples of one request if a recording does not say: OpenAI's maximum."""
 _AT_URL = lazy_pattern(r"@(https?://.+)$")
 _PREFIX = "replay:"
 _WRITE: Final = "cache_write_per_million"
 _OPTIONAL: Final = ("cached_input_per_million", _WRITE)
 _QUOTED_LENGTH = 60
 """Characters of a message that an error quotes."""
-_HELP = "a recording is what `gotc run --record FILE` or `gotc cache export` writes, or a cache file"
+_HELP = "a recording is a file written by `gotc run --record FILE` or `gotc cache export`, or a cache file"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RecordedModel:
-    """A model of a recording: its price, None if unknown, the most samples of one request, and the endpoints
-    that its samples came from."""
+    """A model of a recording: its price, None if unknown, the maximum number of samples in one request, and
+    the endpoints that its samples came from."""
 
     price: Price | None = None
     batch: int = _LARGEST_BATCH
@@ -117,7 +117,8 @@ class ExportLine(Struct, frozen=True):
 @final
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What `import_lines` read: requests, new samples, samples that were stored already, the first header."""
+    """The result of `import_lines`: requests, new samples, samples that were stored already, the first
+    header."""
 
     requests: int = 0
     added: int = 0
@@ -128,8 +129,8 @@ class Imported:
 @final
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Recorded samples, read-only. `model` is the one the run was on, None if the file does not say;
-    `models` are those in it by name; `place` is the file as messages show it."""
+    """Recorded samples, read-only. `model` is the model of the run, None if the file does not say; `models`
+    are those in it by name; `place` is the file as messages show it."""
 
     place: str
     cache: Cache
@@ -162,7 +163,7 @@ def export_lines(cache: Cache, about: Mapping[str, Any] | None = None) -> Iterat
 
 
 def import_lines(cache: Cache, lines: Iterable[str], source: str = "the import") -> Imported:
-    """Store what `export_lines` wrote; samples that the cache has already are not replaced.
+    """Store the lines of `export_lines`; samples that the cache has already are not replaced.
 
     Raises CacheError with `source` and the number of the first invalid line; the lines before it are stored.
     """
@@ -174,7 +175,7 @@ def import_lines(cache: Cache, lines: Iterable[str], source: str = "the import")
                 continue
             found = from_json(text, ExportHeader)
             if header is None or found.format:
-                found.check()  # again where several exports were joined into one file
+                found.check()  # repeated if several exports were joined into one file
                 header = header or found
                 continue
             line = from_json(text, ExportLine)
@@ -190,7 +191,7 @@ def import_lines(cache: Cache, lines: Iterable[str], source: str = "the import")
         ) from error
     cache.flush()
     if header is None:
-        raise CacheError(f"{source} is empty", help="import what `gotc cache export` wrote")
+        raise CacheError(f"{source} is empty", help="import a file written by `gotc cache export`")
     return Imported(requests, added, skipped, header)
 
 
@@ -205,7 +206,7 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
     except OSError as error:
         raise UsageError(
             f"cannot read the recording {place}: {error.strerror or error}",
-            help="`gotc run --record FILE` creates one; a cache file is one too",
+            help="`gotc run --record FILE` creates one; a cache file works too",
         ) from None
     if is_database:
         cache = open_cache(place, readonly=True)
@@ -236,7 +237,7 @@ def open_replayed(model: object) -> Recording | None:
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to write text over a database, such as the cache itself, by mistake. Raises UsageError."""
+    """Refuse to overwrite a database, such as the cache itself, with text by mistake. Raises UsageError."""
     try:
         if path.is_file() and _is_database(path):  # a pipe must not be read
             raise UsageError(f"{path} is a database and would be overwritten", help="name another file")
@@ -245,7 +246,7 @@ def check_replaceable(path: Path) -> None:
 
 
 def cassette_lines(cache: Cache, model: str, models: Mapping[str, RecordedModel]) -> Iterator[str]:
-    """The content of a cache as the cassette of a run on `model`. Equal caches give equal text."""
+    """The content of a cache as the cassette of a run on `model`. Equal caches yield equal text."""
     known = {
         name: {"price": found.price and _price(found.price), "batch": found.batch}
         for name, found in sorted(models.items())
@@ -254,7 +255,7 @@ def cassette_lines(cache: Cache, model: str, models: Mapping[str, RecordedModel]
 
 
 def _price(price: Price) -> dict[str, Any]:
-    """A price as JSON; that of cache writes only where it is known."""
+    """A price as JSON; that of cache writes only if it is known."""
     return {name: value for name, value in asdict(price).items() if name != _WRITE or value is not None}
 
 
@@ -265,7 +266,7 @@ def _is_database(path: str | Path) -> bool:
 
 
 def _with_endpoints(cache: Cache, models: Mapping[str, RecordedModel]) -> dict[str, RecordedModel]:
-    """The models of a cache, as far as they are known, each with the endpoints of its samples."""
+    """The models of a cache, if known, each with the endpoints of its samples."""
     endpoints = dict[str, dict[str, None]]()
     for entry in cache.entries():
         endpoints.setdefault(entry.model, {})[entry.endpoint] = None
@@ -277,15 +278,15 @@ def _with_endpoints(cache: Cache, models: Mapping[str, RecordedModel]) -> dict[s
 
 @final
 class ReplayModel(Model):
-    """Returns the samples of the model `name` in a recording; None: of the model that the run was on.
+    """Returns the samples of the model `name` in a recording; None: of the model of the run.
 
-    `price` replaces a price that the recording does not know. `simulated` tells whether the recorded samples
-    came from a simulator. A request that was not recorded is a ModelError with its difference from the
-    nearest recorded one: often, a word of a prompt was changed. Raises UsageError if the recording holds
-    nothing of that model, or several models and no name is given.
+    `price` is used if the recording has no price. `simulated` tells whether the recorded samples came from a
+    simulator. A request that was not recorded is a ModelError with its difference from the nearest recorded
+    one: often, a word of a prompt was changed. Raises UsageError if the recording has no samples of that
+    model, or several models and no name is given.
     """
 
-    about = "what `gotc run --record FILE` recorded: `replay:FILE`"
+    about = "a recording of `gotc run --record FILE`: `replay:FILE`"
     batches = False
 
     def __init__(self, recording: Recording, name: str | None = None, *, price: Price | None = None) -> None:
@@ -312,11 +313,12 @@ class ReplayModel(Model):
 
     @property
     def batch(self) -> int:
-        """The most samples that one request of the recorded model may ask for."""
+        """The maximum number of samples in one request of the recorded model."""
         return self._recorded.batch
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
-        """The recorded samples from `first` on, as many of n as follow each other and came in one request."""
+        """The recorded samples from `first` on, at most n, as far as they are consecutive and came in one
+        request."""
         key = request.key()
         found = self._recording.cache.get(key, range(first, first + n))
         if first not in found:
@@ -393,7 +395,8 @@ def _quoted(text: str, start: int = 0) -> str:
 
 
 def _likeness(request: Request, data: dict[str, Any]) -> float:
-    """From 0 to 2 for the texts, by their common beginning and end, less for each other difference."""
+    """A similarity from 0 to 2 by the common beginning and end of the texts, less for each other
+    difference."""
     mine = "\n".join(message.content for message in request.messages)
     recorded = "\n".join(text for _, text, *_ in data["messages"])
     common = _common(mine, recorded) + _common(mine[::-1], recorded[::-1])
@@ -422,7 +425,7 @@ def _difference(request: Request, data: dict[str, Any]) -> str:
 
 
 def _parts(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The named parts of a request. Those of two requests differ in number only if their messages do."""
+    """The named parts of a request. Two requests differ in the number of parts only if their messages do."""
     messages, settings = data["messages"], data["settings"]
     yield "model", f"`{data['model']}`"
     yield "endpoint", data.get("endpoint") or OPENAI.url

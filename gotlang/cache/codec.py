@@ -1,7 +1,7 @@
-"""The JSON that every cache stores: samples, and the requests they belong to; and caches in a database.
+"""The JSON of samples and requests that every cache stores; and the base of caches in a database.
 
-Cache files are passed around, so reading validates each field; what does not fit is an InvalidRecord. Files
-written by gotc 0.1.0 have the same form.
+Cache files are passed around, so reading validates each field; a mismatch is an InvalidRecord. Files written
+by gotc 0.1.0 have the same form.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ from gotlang.patterns import lazy_pattern
 from gotlang.records import Count, Integer, InvalidRecord, Seconds, from_json, to_json
 
 MAX_VALUE_BYTES = 64 * 1024 * 1024
-"""A longer value is damaged. What is written has at most a quarter as many characters, of 4 bytes at most."""
+"""The maximum size of a stored value in bytes; a longer one is damaged. Written values have at most a quarter
+as many characters, of at most 4 bytes each."""
 
 VERSION: Final = 1
-"""Of the stored values and tables; another one is refused."""
+"""The version of stored values and tables; others are refused."""
 ABOUT: Final = to_json({"name": "gotlang cache", "version": VERSION})
-"""What a store says of its format."""
+"""The format record of a store."""
 
 _KEY = lazy_pattern(r"[0-9a-f]{64}")
 
 Logprob = float | Literal["inf", "-inf", "nan"]
-"""JSON has no infinity, which is the logarithm of zero."""
+"""JSON has no infinity, the logarithm of zero."""
 
 
 Calls = tuple[tuple[str, str, str], ...]
@@ -50,7 +51,7 @@ Calls = tuple[tuple[str, str, str], ...]
 
 
 class UsageRecord(Struct, frozen=True):
-    """`Usage` as JSON; what came after the first version stands there only where it is not zero."""
+    """`Usage` as JSON; fields added after the first version are written only if they are not zero."""
 
     input_tokens: Count = 0
     output_tokens: Count = 0
@@ -138,7 +139,7 @@ class SampleRecord(Struct, frozen=True):
 
 
 class _More(Struct, frozen=True):
-    """What a message may have besides its text: its media (kind, mime, digest), and tool calls."""
+    """Further parts of a message besides its text: its media (kind, mime, digest), and tool calls."""
 
     media: tuple[tuple[str, str, str], ...] = ()
     calls: Calls = ()
@@ -189,7 +190,7 @@ class RequestRecord(Struct, frozen=True):
 
 
 class AboutRecord(Struct, frozen=True):
-    """The format that a store says it has."""
+    """The declared format of a store."""
 
     name: Literal["gotlang cache"]
     version: int
@@ -221,7 +222,7 @@ def encode_sample(sample: StoredSample) -> str:
 
 
 def decode_sample(text: str | bytes) -> StoredSample:
-    """The sample that `encode_sample` wrote. Raises InvalidRecord."""
+    """The sample in a text from `encode_sample`. Raises InvalidRecord."""
     return from_json(_readable(text), SampleRecord).sample()
 
 
@@ -236,7 +237,7 @@ def encode_request(request: Request) -> str:
 
 
 def decode_request(text: str | bytes) -> dict[str, Any]:
-    """What `encode_request` wrote, as plain JSON data. Raises InvalidRecord."""
+    """The plain JSON data in a text from `encode_request`. Raises InvalidRecord."""
     return request_data(from_json(_readable(text), RequestRecord).request())
 
 
@@ -261,7 +262,7 @@ def _readable(text: str | bytes) -> str | bytes:
 
 
 class Put(NamedTuple):
-    """A request as JSON, and samples of it: number, JSON and the time they were made."""
+    """A request as JSON, and samples of it: number, JSON and creation time."""
 
     key: str
     request: str
@@ -269,14 +270,15 @@ class Put(NamedTuple):
 
 
 class DatabaseCache(Cache):
-    """A cache whose values are JSON in tables; subclasses have the statements."""
+    """A cache whose values are JSON in tables; subclasses have the SQL statements."""
 
     BATCH: Final = 500
     """Rows or keys of one statement."""
     REQUEST: str
     """The statement that reads the text of a key's request."""
     ENTRIES: str
-    """That of a number of requests after the one with a number: number, key, text, samples, bytes, newest."""
+    """The statement that reads a number of requests after the one with a number: number, key, text, samples,
+    bytes, newest."""
     _handle: StoreHandle
 
     def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
@@ -286,8 +288,7 @@ class DatabaseCache(Cache):
                     raise found
 
     def written(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> Put | None:
-        """What is to be stored as JSON; None if there is nothing. Raises ValueError and CacheError as `put`
-        does."""
+        """The JSON to be stored; None if there is nothing. Raises ValueError and CacheError as `put` does."""
         check_key(key)
         self._handle.check(writing=True)
         if not samples:
@@ -302,7 +303,7 @@ class DatabaseCache(Cache):
     def entries(self) -> Iterator[Entry]:
         last = 0
         while rows := self._rows(self.ENTRIES, (last, self.BATCH)):
-            if rows[-1][0] <= last:  # the pages of a torn file may lead in a circle
+            if rows[-1][0] <= last:  # the pages of a torn file may form a cycle
                 raise CacheError(f"{self._handle.name} is damaged", help="move it away to start a new one")
             for _, key, request, samples, size, created in rows:
                 if samples and _KEY.fullmatch(key := _text(key)):
@@ -322,11 +323,11 @@ class DatabaseCache(Cache):
 
     @abstractmethod
     def _put(self, puts: Sequence[Put]) -> Sequence[CacheError | None]:
-        """Store requests and samples together; what is wrong with each."""
+        """Store requests and samples together; returns the error of each."""
 
     @abstractmethod
     def _rows(self, statement: str, arguments: Any) -> list[Any]:
-        """What a statement reads."""
+        """The rows of a statement."""
 
     @abstractmethod
     def _remove(self, keys: Sequence[str]) -> int:
@@ -334,7 +335,7 @@ class DatabaseCache(Cache):
 
 
 def _request_or_none(text: str | bytes | None) -> dict[str, Any] | None:
-    """What `encode_request` wrote, as plain JSON data; None if it is missing or damaged."""
+    """The plain JSON data of an encoded request; None if it is missing or damaged."""
     with suppress(InvalidRecord):
         return None if text is None else decode_request(text)
     return None

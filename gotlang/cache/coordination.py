@@ -1,9 +1,9 @@
-"""What the processes on one cache agree on: who requests a sample, and what they may spend together.
+"""Coordination of the processes on one cache: who requests a sample, and how much they may spend together.
 
-A process has a lease, which it renews while it runs. If it dies, the first process that notices releases
-its claims and settles its reservations: what was not sent returns to the budget, what was sent may have been
-charged. On its own machine that is noticed at once, elsewhere when the lease ends. A process that comes back
-after that, such as one that was suspended, finds its unsent reservations gone, and does not send them.
+A process has a lease, which it renews while it runs. If it dies, the first process that notices releases its
+claims and settles its reservations: unsent ones return to the budget, sent ones may have been charged. On its
+own machine that is noticed at once, elsewhere when the lease ends. A process that continues after that, such
+as one that was suspended, finds its unsent reservations gone, and does not send those requests.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from gotlang.records import escaped
 LEASE_S: Final = 60.0
 """Seconds after which a process that has not renewed its lease counts as dead."""
 LOOK_S: Final = 0.02
-"""Seconds for which the claims of other processes are taken to be as they were."""
+"""Seconds for which the last known claims of other processes are used."""
 SEARCH_S: Final = 0.5
-"""Seconds between two searches for processes that have died, of up to `FEW`; more take turns."""
+"""Seconds between two searches for dead processes, with up to `FEW` processes; with more they take turns."""
 FEW: Final = 10
 UNIT: Final = 10**12
-"""Amounts are stored in whole parts of a US dollar: this many."""
+"""Amounts are stored as integers: this many make a US dollar."""
 MOST: Final = 10**18
-"""The largest amount, and what stands for no limit."""
+"""The largest amount, which also represents no limit."""
 
 _TABLES: Final = {
     "gotlang_owners": """
@@ -68,7 +68,7 @@ _TABLES: Final = {
     """,
 }
 TABLES: Final = {name: " ".join(statement.split()) for name, statement in _TABLES.items()}
-"""In SQL that SQLite and PostgreSQL both know; `gotlang_now()` is the store's clock in seconds."""
+"""In SQL that both SQLite and PostgreSQL accept; `gotlang_now()` is the store's clock in seconds."""
 _RESERVED, _SENT, _ORPHANED = 0, 1, 2
 """States of a reservation; an orphaned one was sent by a process that died."""
 
@@ -170,7 +170,7 @@ Execute = Callable[[str, Sequence[object]], list[Any]]
 
 
 class Database(Protocol):
-    """Where coordination is stored: it has `TABLES`. `remote`: a transaction waits for a network."""
+    """The storage of coordination: it has `TABLES`. `remote`: a transaction waits for a network."""
 
     remote: bool = False
 
@@ -206,8 +206,8 @@ NO_AMOUNT = Amount()
 
 @final
 class StoredBudget(Struct, frozen=True):
-    """A budget as it is stored. `charged` is known to have been billed, `uncertain` may have been, `reserved`
-    is the most that requests under way can cost. None means no limit."""
+    """A stored budget. `charged` is known to have been billed, `uncertain` may have been, `reserved` is the
+    maximum cost of requests in flight. None means no limit."""
 
     name: str
     max_usd: Fraction | None
@@ -218,7 +218,7 @@ class StoredBudget(Struct, frozen=True):
 
     @property
     def used(self) -> Amount:
-        """What counts towards the limits."""
+        """The amount that counts towards the limits."""
         return self.charged + self.uncertain + self.reserved
 
     def __str__(self) -> str:
@@ -243,7 +243,7 @@ class Coordination:
     """One process's part. It joins at the first claim or reservation; `keep_alive` renews its lease.
 
     For one event loop, not across a fork. Everything that reads or writes raises CacheError. `soon` does it
-    off the loop, one after the other, where that waits for a network.
+    in a thread, in sequence, if that waits for a network.
     """
 
     def __init__(self, database: Database, *, lease_s: float = LEASE_S) -> None:
@@ -267,7 +267,7 @@ class Coordination:
     async def soon(
         self, act: Callable[[], _Result], undo: Callable[[_Result], None] | None = None
     ) -> _Result:
-        """What `act` gives. If nobody waits for that any more, `undo` is called with it."""
+        """The result of `act`. If nobody awaits it any more, `undo` is called with it."""
         return act() if self._threads is None else await aside(self._threads, act, undo)
 
     def flush_soon(self) -> None:
@@ -286,19 +286,21 @@ class Coordination:
     # Claims
 
     def claim(self, key: str, numbers: Sequence[int]) -> bool:
-        """Claim samples of a request, all of them or none; whether nobody else has one of them."""
+        """Claim samples of a request, all of them or none; returns whether no other process has claimed any
+        of them."""
         wanted = {(key, number) for number in numbers}
         if wanted & self._mine:
             return False
         claim = _CLAIM.format(", ".join(["(?, ?, ?)"] * len(wanted)))
-        # In one order, so that no two processes wait for each other.
+        # In a fixed order, so that no two processes wait for each other.
         rows = [value for key, number in sorted(wanted) for value in (key, number, self.owner)]
         samples = [sample_name(*each) for each in wanted]
         forget = _FORGET + "({})".format(", ".join("?" * len(samples)))
 
         def work(execute: Execute) -> bool:
             if len(execute(claim, rows)) == len(wanted):
-                # What is found in the cache from now on need not be what a process that died had paid for.
+                # A sample that is found in the cache from now on need not be the one that a dead process paid
+                # for.
                 execute(forget, samples)
                 return True
             execute(*self._release(key, numbers))
@@ -313,12 +315,12 @@ class Coordination:
         return True
 
     def release(self, key: str, numbers: Sequence[int]) -> None:
-        """Give claims back with the next `flush`: the samples are in the cache, or could not be had."""
+        """Release claims with the next `flush`: the samples are in the cache, or could not be obtained."""
         self._mine.difference_update((key, number) for number in numbers)
         self._ended.append(partial(_released, statement=self._release(key, numbers)))
 
     def lost(self, key: str, numbers: Sequence[int]) -> bool:
-        """Whether these claims were taken away, since this process was suspended for long."""
+        """Whether these claims were taken away because this process was suspended for too long."""
         with suppress(CacheError):
             self._join()
         return bool(self._lost) and any((key, number) in self._lost for number in numbers)
@@ -328,7 +330,7 @@ class Coordination:
         now = time.monotonic()
         self._search(now)
         wanted = sorted(numbers)
-        if self._threads is not None:  # all claims of hundreds of machines would be much to read
+        if self._threads is not None:  # all claims of hundreds of machines would be too many to read
             ask = "SELECT draw FROM gotlang_claims WHERE key = ? AND owner <> ? AND draw IN ({})"
             ask = ask.format(", ".join("?" * len(wanted)))
             if self._transaction(lambda execute: execute(ask, (key, self.owner, *wanted))):
@@ -345,34 +347,34 @@ class Coordination:
     # Budgets
 
     def make(self, name: str, max_usd: Fraction | None, max_calls: int | None) -> StoredBudget:
-        """The budget with this name, which is made with these limits if there is none."""
+        """The budget with this name, which is created with these limits if it does not exist."""
         self._transaction(lambda execute: execute(_MAKE, (name, _limit(max_usd), max_calls)))
         found = self.budget(name)
         assert found is not None
         return found
 
     def budget(self, name: str) -> StoredBudget | None:
-        """A budget as it is now; None if there is none with this name."""
+        """The current state of a budget; None if it does not exist."""
         rows = self._transaction(lambda execute: execute(f"{_BUDGETS} WHERE name = ?", (name,)))
         return _budget(rows[0]) if rows else None
 
     def roles(self, name: str) -> dict[str, tuple[Amount, Amount]]:
-        """What of a budget is charged to each role, and uncertain."""
+        """The charged and uncertain amounts of a budget by role."""
         rows = self._transaction(lambda execute: execute(_ROLES, (name,)))
         return {str(role): (_amount(*amounts[:2]), _amount(*amounts[2:])) for role, *amounts in rows}
 
     def budgets(self) -> list[StoredBudget]:
-        """All budgets, by name, with what dead processes held settled."""
+        """All budgets, by name, after the reservations of dead processes were settled."""
         self._search(float("inf"))
         return [_budget(row) for row in self._transaction(lambda e: e(f"{_BUDGETS} ORDER BY name", ()))]
 
     def limit(self, name: str, max_usd: Fraction | None, max_calls: int | None) -> None:
-        """Give a budget other limits, from the next reservation on."""
+        """Change the limits of a budget, from the next reservation on."""
         change = "UPDATE gotlang_budgets SET max_usd = ?, max_calls = ? WHERE name = ?"
         self._transaction(lambda execute: execute(change, (_limit(max_usd), max_calls, name)), durable=True)
 
     def remove(self, name: str) -> bool:
-        """Forget a budget with all that it counted; False if processes have requests under way in it."""
+        """Delete a budget with all its amounts; returns False if processes have requests in flight in it."""
 
         def work(execute: Execute) -> bool:
             if execute(_OPEN, (name,)):
@@ -382,15 +384,15 @@ class Coordination:
             execute("DELETE FROM gotlang_budgets WHERE name = ?", (name,))
             return True
 
-        with suppress(CacheError):  # a damaged one goes, too
+        with suppress(CacheError):  # a damaged one is removed, too
             self._search(float("inf"))
         return self._transaction(work)
 
     def reserve(self, name: str, most: Amount, max_usd: Fraction | None = None, role: str = "") -> str | None:
-        """Reserve what a request can cost at most; the reservation's id, which ends in the role that it is
-        booked to (if there is one), or None if that does not fit.
+        """Reserve the maximum cost of a request; returns the reservation's id, which ends in the role that it
+        is booked to (if any), or None if the limit does not allow it.
 
-        `max_usd` is another limit for now, if it is lower than the budget's.
+        `max_usd` is a temporary limit, if it is lower than the budget's.
         """
         self._join()
         self._reserved += 1
@@ -410,9 +412,10 @@ class Coordination:
     def mark(
         self, reservation: str, sample: str | None, part_of: str | None = None, most: Amount = NO_AMOUNT
     ) -> bool:
-        """Record durably that a request goes out now, for this sample first; with None that it was refused
-        for nothing. False: it may not go out, for its reservation was given back when this process was taken
-        for dead. `part_of` is a reservation of several requests, of which it takes `most` for its own."""
+        """Record durably that a request is about to be sent, for this sample first; with None, that it was
+        refused free of charge. Returns False if it must not be sent, because its reservation was returned
+        when this process was taken for dead. `part_of` is a reservation of several requests, from which it
+        takes `most`."""
         state, usd = _RESERVED if sample is None else _SENT, ceil(most.usd * UNIT)
 
         def work(execute: Execute) -> bool:
@@ -427,7 +430,7 @@ class Coordination:
 
     def orphans(self, name: str) -> dict[str, str]:
         """The reservations of a budget whose processes died after they had sent the request, by its first
-        sample. What is stored of it tells what was charged."""
+        sample. If that sample is stored, its cost is known."""
         if name not in self._orphans:
             self._search(float("inf"))
             self._orphans[name] = dict(self._transaction(lambda execute: execute(_ANSWERED, (name,))))
@@ -436,28 +439,28 @@ class Coordination:
     def settle(
         self, reservation: str, charged: Amount, uncertain: Amount = NO_AMOUNT, *, orphan: str | None = None
     ) -> None:
-        """Give a reservation back with the next `flush`, and count what was charged for it and what may have
-        been. `orphan` is the sample of one that a dead process left: nothing happens if another process has
-        claimed that sample since, whose answer is not the one that was paid for."""
+        """Return a reservation with the next `flush`, and count what was charged for it and what may have
+        been. `orphan` is the sample of a dead process's reservation: nothing happens if another process has
+        claimed that sample since, so that its stored response is another one."""
         end = (_END, (reservation,)) if orphan is None else (_END_ORPHAN, (reservation, orphan))
         self._ended.append(partial(_settled, end=end, charged=charged, uncertain=uncertain))
 
     def flush(self) -> None:
-        """Write what was released and settled. What cannot be written now is kept, and tried again with the
+        """Write releases and settlements. Those that cannot be written now are kept, and tried again with the
         next lease."""
         if self._ended:
             with suppress(CacheError):
                 self._act(lambda execute: None)
 
     def waiting(self, name: str) -> bool:
-        """Whether requests of living processes are under way that may give something back."""
+        """Whether requests of living processes are in flight that may return part of their reservation."""
         self._search(time.monotonic())
         return bool(self._transaction(lambda execute: execute(_OPEN, (name,))))
 
     # Leases
 
     async def keep_alive(self) -> None:
-        """Renew the lease until cancelled, for times in which nothing is claimed or reserved."""
+        """Renew the lease until cancelled, for periods without claims and reservations."""
         while True:
             await asyncio.sleep(self.lease_s / 4)
             if self._joined:
@@ -476,7 +479,7 @@ class Coordination:
         self._close()
 
     def _act(self, work: Callable[[Execute], _Result]) -> _Result:
-        """A transaction that first writes what was released and settled before."""
+        """A transaction that first writes pending releases and settlements."""
         ended = tuple(self._ended)
 
         def both(execute: Execute) -> _Result:
@@ -489,7 +492,7 @@ class Coordination:
         return result
 
     def _join(self) -> None:
-        """Renew the lease, unless that was just done."""
+        """Renew the lease, unless that was done recently."""
         if (now := time.time()) - self._renewed < self.lease_s / 5:
             return
 
@@ -503,21 +506,21 @@ class Coordination:
         self._renewed, self._joined = now, True
 
     def _search(self, now: float) -> None:
-        """Take over from processes that have died, unless that was just done."""
+        """Take over from processes that have died, unless that was done recently."""
         if now - self._searched < self._search_s:
             return
         self._searched = time.monotonic()
         arguments = (self.lease_s + 1.0, self.owner, self.owner, self.owner)
         others = self._transaction(lambda execute: execute(_OTHERS, arguments))
-        # What one of many finds is found for all.
+        # One search serves all processes.
         self._search_s = SEARCH_S * max(1.0, len(others) / FEW)
         for owner, late in others:
             if late or has_ended(str(owner).rpartition(":")[0]):
                 self.bury(owner)
 
     def bury(self, owner: str) -> dict[str, Amount]:
-        """Settle what a process that is known to have ended left behind, before its lease ends. Returns what
-        it may have been charged, by budget."""
+        """Settle what a process that is known to have ended left behind, before its lease ends. Returns the
+        amounts that it may have been charged, by budget."""
 
         def work(execute: Execute) -> dict[str, Amount]:
             execute(_BURY, (owner,))
@@ -551,7 +554,7 @@ def _released(execute: Execute, statement: tuple[str, Sequence[object]]) -> None
 
 def _settled(execute: Execute, end: tuple[str, tuple[str, ...]], charged: Amount, uncertain: Amount) -> None:
     for budget, state, usd, calls in execute(*end):
-        # What counted as uncertain after this process was taken for dead is known now.
+        # An amount that was counted as uncertain after this process was taken for dead is now known.
         reserved = (0, 0) if state == _ORPHANED else (usd, calls)
         guessed = (usd, calls) if state == _ORPHANED else (0, 0)
         more = ceil(uncertain.usd * UNIT) - guessed[0], uncertain.calls - guessed[1]
@@ -561,14 +564,14 @@ def _settled(execute: Execute, end: tuple[str, tuple[str, ...]], charged: Amount
 
 
 def _book(execute: Execute, budget: str, reservation: str, amounts: Sequence[int]) -> None:
-    """Count what a reservation has become for its role: uncertain and charged dollars and calls."""
+    """Count the result of a reservation for its role: uncertain and charged dollars and calls."""
     role = reservation.partition(" ")[2]
     if role and any(amounts):
         execute(_BOOK, (*amounts, budget, role))
 
 
 def _limit(usd: Fraction | None) -> int | None:
-    """A limit in dollars as it is stored. Raises UsageError if it is too high."""
+    """A limit in dollars in its stored form. Raises UsageError if it is too high."""
     if usd is not None and usd * UNIT >= MOST:
         raise UsageError(f"a shared budget of ${float(usd):,.0f} is too high", help="give at most $999,999")
     return None if usd is None else int(usd * UNIT)
@@ -579,7 +582,7 @@ def _amount(usd: int, calls: int) -> Amount:
 
 
 def _checked(rows: Sequence[Sequence[Any]]) -> None:
-    """Raise CacheError, which undoes the transaction, if a file from others made room in a budget."""
+    """Raise CacheError, which rolls back the transaction, if a manipulated file raised a budget."""
     for row in rows:
         _budget(row)
 

@@ -1,4 +1,4 @@
-"""The sums over a cache, and pruning it."""
+"""Statistics of a cache, and pruning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Totals:
 @final
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What `prune` deleted."""
+    """The deleted requests and samples of `prune`."""
 
     requests: int = 0
     samples: int = 0

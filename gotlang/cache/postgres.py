@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _SESSION: Final = "-c statement_timeout=60000"
-"""In milliseconds. A statement that takes a minute waits for something that does not end."""
+"""In milliseconds. A statement that takes a minute is waiting for something that does not end."""
 
 _CREATION_LOCK: Final = 7310870969
 """The advisory lock for creating the tables, which two processes may do at once."""
@@ -76,11 +76,11 @@ _Result = TypeVar("_Result")
 class PostgresCache(DatabaseCache):
     """The cache in the database at `address`: `postgresql://user:password@host:port/name`, as libpq reads it.
 
-    Missing tables are created. `readonly` opens existing ones and refuses `put` and `remove`. What tasks get
-    and put goes in batches over a few connections, while the event loop goes on; a connection that breaks is
-    replaced. May be used from several threads, not across a fork. Raises CacheError if psycopg
-    is not installed, the server does not respond or refuses, or the tables are not a cache; no message shows
-    the password.
+    Missing tables are created. `readonly` opens existing ones and refuses `put` and `remove`. Reads and
+    writes of tasks are batched over a few connections, while the event loop continues; a connection that
+    breaks is replaced. May be used from several threads, not across a fork. Raises CacheError if psycopg is
+    not installed, the server does not respond or refuses, or the tables are not a cache; no message shows the
+    password.
     """
 
     REQUEST, ENTRIES = _REQUEST, _ENTRIES
@@ -157,7 +157,7 @@ class PostgresCache(DatabaseCache):
 
     def flush(self) -> None:
         self._handle.check()
-        self._writes.finish()  # the server has on its disk what `put` returned from
+        self._writes.finish()  # the server has stored durably everything for which `put` has returned
 
     def close(self) -> None:
         self._writes.finish()
@@ -216,7 +216,7 @@ class PostgresCache(DatabaseCache):
         return self._on(None, action, again=True)
 
     def _parsed(self, address: str) -> dict[str, Any]:
-        with suppress(self._psycopg.Error):  # its text quotes the address, and with it the password
+        with suppress(self._psycopg.Error):  # its text quotes the address with the password
             settings: dict[str, Any] = self._psycopg.conninfo.conninfo_to_dict(address)
             # A password with an unescaped `/` or `@` ends up in one of these, and from there in messages.
             parts = "".join(str(settings.get(part, "")) for part in ("host", "dbname"))
@@ -264,7 +264,7 @@ class _PostgresCoordination(Database):
                 cursor = connection.execute(_in_postgres(statement), values)
                 return cursor.fetchall() if cursor.description else []
 
-            # A commit that waits for the disk makes those before it durable, too.
+            # A commit that waits for the disk makes earlier ones durable, too.
             connection.execute(f"BEGIN; SET LOCAL synchronous_commit = {'on' if durable else 'off'}")
             try:
                 if not self._created:
@@ -303,8 +303,8 @@ def _create_tables(connection: psycopg.Connection[Any]) -> None:
 
 def _remove(connection: psycopg.Connection[Any], keys: Sequence[str]) -> int:
     with connection.transaction():
-        # Requests first and in one order, as `put` locks them; and no sample of a request that is not locked,
-        # such as one that was put a moment ago.
+        # Requests first and in a fixed order, as `put` locks them; and no sample of a request that is not
+        # locked, such as one that was just stored.
         lock = "SELECT key FROM gotlang_requests WHERE key = ANY(%s) ORDER BY key FOR UPDATE"
         locked = [key for (key,) in connection.execute(lock, [keys]).fetchall()]
         samples = connection.execute("DELETE FROM gotlang_answers WHERE key = ANY(%s)", [locked])

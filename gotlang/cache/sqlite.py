@@ -5,8 +5,8 @@ key to request) and `about` (the format). Reads use a connection in the calling 
 sqlitedict's. Writes go through sqlitedict's thread, one transaction per call (`gotlang/cache/writer.py`).
 
 A file is a cache if it has exactly these tables and `about` names this format and version. Any other file is
-refused before a value is read: those of other programs, pickles, which run code when loaded, and triggers or
-views that somebody added.
+refused before a value is read: those of other programs, pickles, which run code when loaded, and files with
+added triggers or views.
 """
 
 from __future__ import annotations
@@ -179,9 +179,9 @@ class SqliteCache(DatabaseCache):
 
     def remove(self, keys: Iterable[str]) -> int:
         removed = super().remove(keys)
-        if removed:  # give the pages back to the disk
+        if removed:  # return the pages to the file system
             with _explained(self.path, "write"), closing(_connect(self.path, readonly=False)) as connection:
-                # `execute` would take one step of it, which is one page.
+                # `execute` would run one step of it, which is one page.
                 connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE);")
         return removed
 
@@ -226,7 +226,7 @@ class SqliteCache(DatabaseCache):
             return self._reader.execute(statement, arguments).fetchall()
 
     def _opened(self) -> sqlite3.Connection:
-        """The connection that writes; reading through another one shows what is in the file."""
+        """The connection that writes; reading through another one shows the committed content of the file."""
         if self._connection is None:
             self._connection = _connect(self.path, readonly=False)
         return self._connection
@@ -261,7 +261,7 @@ class SqliteCoordination(Database):
                     f"{self._handle.name} was deleted or replaced while in use",
                     help="start again; the spending of other processes is no longer known",
                 )
-            # A commit that syncs the log makes those before it durable, too.
+            # A commit that syncs the log makes earlier ones durable, too.
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             with connection:  # commits, or rolls back
@@ -292,7 +292,7 @@ class SqliteCoordination(Database):
 
 
 def _is_kept(written: str, stored: Any) -> bool:
-    """Is a row what was written, or a sample that another process has stored there since?"""
+    """Whether a row is what was written, or a sample that another process has stored there since."""
     if stored == written.encode():
         return True
     try:
@@ -303,8 +303,8 @@ def _is_kept(written: str, stored: Any) -> bool:
 
 
 def _new_file(path: Path, what: str, statements: Iterable[str]) -> None:
-    """Create a database, which has its tables when it gets its name; leave a file that exists. Raises
-    CacheError."""
+    """Create a database, which gets its name once it has its tables; an existing file is left unchanged.
+    Raises CacheError."""
     if path.exists():
         return
     with _explained(path, "create", what), closing(sqlite3.connect(":memory:")) as memory:
@@ -358,7 +358,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _check_path(path: Path, *, readonly: bool) -> None:
-    """Refuse what cannot be a cache by its path, and create the folder of a new one."""
+    """Refuse a path that cannot be a cache, and create the folder of a new one."""
     try:
         if not readonly:
             place(path).parent.mkdir(parents=True, exist_ok=True)
@@ -370,7 +370,7 @@ def _check_path(path: Path, *, readonly: bool) -> None:
         elif not stat.S_ISREG(path.stat().st_mode):
             raise CacheError(f"the cache {path} is not a regular file", help=_ANOTHER)
         else:
-            path.open("rb").close()  # SQLite would not say why it cannot be read
+            path.open("rb").close()  # SQLite would not report why it cannot be read
     except OSError as error:
         reason = error.strerror or str(error)
         if isinstance(error, FileExistsError | NotADirectoryError):
@@ -399,7 +399,7 @@ def _connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
-            # In WAL mode a commit then syncs nothing; a power failure takes the last ones back, and no more.
+            # In WAL mode a commit then syncs nothing; a power failure loses only the last ones.
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
@@ -408,7 +408,7 @@ def _connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
 
 
 def _check_format(connection: sqlite3.Connection, path: Path, *, readonly: bool) -> bool:
-    """Create the tables of a new file, and tell whether that was done; refuse a file that is not a cache.
+    """Create the tables of a new file, and return whether that was done; refuse a file that is not a cache.
     Raises CacheError."""
 
     def check() -> bool:
@@ -423,7 +423,7 @@ def _check_format(connection: sqlite3.Connection, path: Path, *, readonly: bool)
 
 
 def _when_free(action: Callable[[], _Result]) -> _Result:
-    """Do this, and wait for another process that has the file locked for itself."""
+    """Call a function, waiting for another process that has locked the file."""
     deadline = time.monotonic() + BUSY_S
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Writes through sqlitedict, whose import is not needed to read: a list of statements is one transaction."""
+"""Writes through sqlitedict, which reading does not import: a list of statements is one transaction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Statement = tuple[str, Sequence[object]]
 
 
 class Writer(SqliteMultithread):  # type: ignore[misc]
-    """sqlitedict's thread on a connection of ours; errors are raised in the caller as sqlite3.Error."""
+    """sqlitedict's thread on our own connection; errors are raised in the caller as sqlite3.Error."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
@@ -30,9 +30,9 @@ class Writer(SqliteMultithread):  # type: ignore[misc]
 class Transactions:
     """The cursor of the writer: executes a list of statements as one transaction, in one round trip.
 
-    sqlitedict 2.1.0 on its own ends its thread without a reply when a commit or a fetch fails (on a full disk
-    the caller then waits for ever) and leaves transactions open between calls. So everything that can fail
-    happens in `execute`, whose errors it hands to the caller.
+    sqlitedict 2.1.0 itself ends its thread without a reply when a commit or a fetch fails (on a full disk the
+    caller then waits forever) and leaves transactions open between calls. So everything that can fail happens
+    in `execute`, whose errors are passed to the caller.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:

@@ -1,17 +1,18 @@
-"""What an operation may change in the execution graph, and its changes: checked edit by edit, made together.
+"""The rules for changes of the execution graph, and changes: checked edit by edit, made together.
 
 (Framework of Thoughts, section 3.2 and Table 4.) The rules let operations that run concurrently change the
-graph without locks: what one may change, no other can. One relaxation goes beyond the paper: an operation may
-add a connection to a descendant that it shares with others, if that takes any number of thoughts. Such
-additions commute, since added thoughts come in the order of their paths, never in that of their arrival.
+graph without locks: no two operations may change the same part. One relaxation goes beyond the paper: an
+operation may add a connection to a descendant that it shares with others, if that takes any number of
+thoughts. Such additions commute, since added thoughts come in the order of their paths, never in that of
+their arrival.
 
 The rules keep the regions of a running operation as they were when it started, whatever other operations do
-to the graph meanwhile. So what was found once stays true, and a question takes time for what lies between the
-operation and what is asked about, not for the whole graph. Connections are an operation's inputs; one without
+to the graph meanwhile. So results of queries stay valid, and a query visits only what lies between the
+operation and the node in question, not the whole graph. Connections are an operation's inputs; one without
 inputs is connected to the operation that added it.
 
-Nothing happens to the graph while the Python that asks for changes runs; if it fails, nothing ever happens.
-Edits lie over the graph as it is: `sources` and `targets` say what they would be.
+The graph does not change while the Python that requests changes runs, nor at all if it fails. Edits are an
+overlay on the graph: `sources` and `targets` answer with the edits applied.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from gotlang.thought import Thought
 from gotlang.types import ANY
 
 Region = Literal["itself", "ancestor", "exclusive", "shared"]
-"""Where an operation is, seen from another: `shared` descendants can also be reached from elsewhere."""
+"""The region of an operation relative to another: `shared` descendants can also be reached from elsewhere."""
 
 Rule = Literal["sight", "ancestors", "shared", "exclusive", "feeding", "moving"]
 
@@ -48,7 +49,7 @@ RULES: dict[Rule, str] = {
 """The six rules, by the name that an error has for them."""
 
 What = Callable[[], str]
-"""What cannot be done, in words; called only for an error, since names of operations may be long."""
+"""A function that describes the edit, called only for an error, since names of operations may be long."""
 
 
 # -------------------------------------------------------------------- rules
@@ -76,8 +77,8 @@ PROTECTS: dict[Region, Rule] = {
 
 
 def may_connect(source: Region, target: Region, what: What, *, gathers: bool) -> None:
-    """Check a new connection; `gathers` says that the target takes any number of thoughts, so that additions
-    commute. Raises ForbiddenEdit."""
+    """Check a new connection; `gathers`: the target takes any number of thoughts, so that additions commute.
+    Raises ForbiddenEdit."""
     if source == "shared":
         raise ForbiddenEdit("feeding", what)
     if target != "exclusive" and not (target == "shared" and gathers):
@@ -91,7 +92,7 @@ def may_disconnect(source: Region, target: Region, what: What) -> None:
     if source == "shared" or target == "shared":
         raise ForbiddenEdit("shared", what)
     if source == "ancestor":
-        # Also one that this operation added: such connections are only ever added.
+        # This includes one that this operation added: such connections are only ever added.
         raise ForbiddenEdit("feeding", what)
 
 
@@ -105,7 +106,7 @@ def may_move(source: Region, start: Region, what: What) -> None:
 
 
 def sources(operation: Operation) -> tuple[Operation, ...]:
-    """Where the connections that lead to an operation start."""
+    """The sources of an operation's connections."""
     if operation.inputs or operation.origin is None:
         return operation.inputs
     return (operation.origin,)
@@ -113,7 +114,7 @@ def sources(operation: Operation) -> tuple[Operation, ...]:
 
 @final
 class Regions:
-    """The regions of one running operation, found as far as they are asked for."""
+    """The regions of one running operation, computed on demand."""
 
     __slots__ = ("_ancestors", "_descends", "_exclusive", "_known", "_looked", "operation")
 
@@ -127,7 +128,7 @@ class Regions:
         self._descends: dict[Operation, bool] = {operation: True}
 
     def of(self, other: Operation) -> Region | None:
-        """Where another operation is; None if this one cannot see it."""
+        """The region of another operation; None if this one cannot see it."""
         if other is self.operation:
             return "itself"
         if other.state == REMOVED:
@@ -177,7 +178,7 @@ class Regions:
                     yield target
 
     def targets(self, operation: Operation) -> list[Operation]:
-        """Where the connections from this operation, or from a descendant, lead."""
+        """The targets of connections from this operation, or from a descendant."""
         found = [
             o for o in operation.successors or () if o.state not in (DONE, REMOVED) and self._in_sight(o)
         ]
@@ -200,7 +201,8 @@ class Regions:
         return not target.inputs_optional or source.inputs_optional or self.is_exclusive(source)
 
     def _search(self, other: Operation, known: dict[Operation, bool], *, every: bool) -> bool:
-        """Go up from an operation until its sources say whether all of them (or one) are in the region."""
+        """Search upwards from an operation until its sources decide whether all of them (or one) are in the
+        region."""
         stack = [other]
         while stack:
             at = stack[-1]
@@ -208,7 +210,7 @@ class Regions:
                 stack.pop()
                 continue
             if at.state in (DONE, REMOVED) or not self._in_sight(at):
-                known[at] = False  # it depends on nothing that runs
+                known[at] = False  # it depends on nothing that is running
                 continue
             above = sources(at)
             if not every:
@@ -224,8 +226,8 @@ class Regions:
         return known[other]
 
     def _in_sight(self, other: Operation) -> bool:
-        """Whether an operation was there when this one started: what others add meanwhile is not seen, so
-        that what is seen does not depend on time."""
+        """Whether an operation existed when this one started: those that others add meanwhile are invisible,
+        so that the view does not depend on time."""
         origin = other.origin
         if origin is None or origin is self.operation.origin:
             return True
@@ -240,7 +242,7 @@ class Regions:
 class Block:
     """Operations to be added as one: the steps of `region` on the thoughts of `after`, with what they use by
     name. Without steps it is the thoughts that it is connected to, or known `thoughts`, or a `value`. `pool`
-    is what it leaves."""
+    is its output."""
 
     text: str
     pool: PoolType
@@ -287,31 +289,31 @@ class Change:
         self.result = result
         self.regions = Regions(operation)
         self.connected: dict[Node, Connections] = {}
-        """Where the connections start that lead to what was added or changed."""
+        """The sources of the nodes that were added or changed."""
         self.removed: dict[Operation, None] = {}
         self.edits: dict[int, Edit] = {}
-        """What was asked of operations that were there before, numbered in order."""
+        """The edits of operations that existed before, numbered in order."""
         self._kept = kept
         self._leads: dict[Node, Connections] = {}
         self._log: list[tuple[dict[Any, Any], Any, Any]] = []
-        """What was set in which table, with what it was before."""
+        """The table entries that were set, with their previous values."""
 
-    # ---------------------------------------------------------------- what is there
+    # ---------------------------------------------------------------- queries
 
     def region(self, node: Node, what: What) -> Region:
-        """Where a node is. Raises ForbiddenEdit if the operation cannot see it."""
+        """The region of a node. Raises ForbiddenEdit if the operation cannot see it."""
         if (region := self.find(node)) is None:
             raise ForbiddenEdit("sight", what)
         return region
 
     def find(self, node: Node) -> Region | None:
-        """Where a node is; None if the operation cannot see it."""
+        """The region of a node; None if the operation cannot see it."""
         if isinstance(node, Block):
             return "exclusive" if node in self.connected else None
         return self.regions.of(node) if node not in self.removed else None
 
     def sources(self, node: Node) -> Collection[Node]:
-        """Where the connections start that lead to a node."""
+        """The sources of a node's connections."""
         found = self.connected.get(node)
         if found is not None or isinstance(node, Block):
             return found or ()
@@ -322,10 +324,10 @@ class Change:
         return [s for s in sources(node) if s not in added or any(map(self.regions.is_ancestor, added[s]))]
 
     def targets(self, node: Node) -> list[Node]:
-        """Where the connections lead that start at a node, among the operation's descendants."""
+        """The targets of a node's connections, among the operation's descendants."""
         found: Connections = dict(self._leads.get(node, {}))
         if self.find(node) == "ancestor":
-            # It has ended, and does not know any more what waited for it.
+            # It has ended, and no longer has a list of its targets.
             found = {**dict.fromkeys(self.regions.descendants()), **found}
         elif isinstance(node, Operation):
             found = {**dict.fromkeys(self.regions.targets(node)), **found}
@@ -362,7 +364,7 @@ class Change:
         self._lead(target, (source,))
 
     def disconnect(self, source: Node, target: Node) -> None:
-        """Let a target do without the thoughts of a source."""
+        """Remove the connection from a source to a target."""
         what = partial(_cannot, "disconnect {} from {}", source, target)
         may_disconnect(self.region(source, what), self.region(target, what), what)
         self._check_connected(source, target, what)
@@ -379,7 +381,7 @@ class Change:
         may_move(region, self.region(start, what), what)
         self._check_connected(source, target, what)
         self._check_no_circle(start, target, what)
-        # A rating, and the test of what a round of `repeat` gave.
+        # A rating, and the condition on the output of a round of `repeat`.
         if isinstance(target, Operation) and (
             target.role == "rated" or (target.role == "grow" and target.name[-1] == "until")
         ):
@@ -407,7 +409,7 @@ class Change:
             return
         self._take_away(node)
         if node.role == "join" and node.parts is None:
-            # It is the result of a block that is still to be grown.
+            # It is the result of a block that has not grown yet.
             for source in node.inputs:
                 if not self.targets(source):
                     self._take_away(source)
@@ -419,7 +421,7 @@ class Change:
         return len(self._log)
 
     def undo(self, mark: int) -> None:
-        """Forget the edits since `mark`."""
+        """Undo the edits since `mark`."""
         while len(self._log) > mark:
             table, key, before = self._log.pop()
             if before is _ABSENT:
@@ -428,7 +430,7 @@ class Change:
                 table[key] = before
 
     def _set(self, table: dict[Any, Any], key: Any, value: Any) -> None:
-        """Set what is in a table, or remove it, so that it can be undone."""
+        """Set or remove an entry of a table so that it can be undone."""
         self._log.append((table, key, table.get(key, _ABSENT)))
         if value is _ABSENT:
             del table[key]
@@ -454,10 +456,10 @@ class Change:
         self._set(self.connected, target, {})
         self._lead(target, now)
 
-    # ---------------------------------------------------------------- what would not run
+    # ---------------------------------------------------------------- invalid graphs
 
     def _takes_one(self, target: Node) -> str | None:
-        """Why a target cannot take the thoughts of one more operation, or of one less."""
+        """Why a target cannot take the thoughts of one operation more or less."""
         if isinstance(target, Block):
             if target.region is not None:
                 return "its steps are written for the nodes they were added after"
@@ -468,7 +470,7 @@ class Change:
             return "it does not gather thoughts"
         if target.parts is None:
             return "it is the result of a block that does not know its parts yet"
-        return None if target.step is None or not target.step.single else "it stands for one thought"
+        return None if target.step is None or not target.step.single else "it represents one thought"
 
     def _check_connected(self, source: Node, target: Node, what: What) -> None:
         if source not in self.sources(target):
@@ -478,9 +480,10 @@ class Change:
             raise GraphError(f"{what()}: a block and its result belong together")
 
     def _check_no_circle(self, start: Node, target: Node, what: What) -> None:
-        """No operation may wait for itself. Only what may be changed can lead from one to the other."""
+        """Check that no operation waits for itself. Only what may be changed can lead from one to the
+        other."""
         if isinstance(target, Block) and target is not start and not self._leads.get(target):
-            return  # nothing starts there
+            return  # no connection starts there
         stack, seen = [start], {start}
         while stack:
             at = stack.pop()
@@ -494,7 +497,7 @@ class Change:
 
 
 def kind(node: Node) -> PoolType:
-    """What is known of the thoughts of a node before they are there."""
+    """The type of the thoughts of a node before they exist."""
     if isinstance(node, Block):
         return node.pool
     return PoolType(ANY, node.step is not None and node.step.single, EVERYTHING)
@@ -505,5 +508,5 @@ def _cannot(what: str, *nodes: Node) -> str:
 
 
 def named(node: Node) -> str:
-    """A node, as messages name it."""
+    """A node's name in messages."""
     return f"`{node.text}`" if isinstance(node, Block) else named_operation(node)

@@ -1,9 +1,9 @@
-"""Lays out `Call` of a Python function that changes the graph, and makes the changes it asked for.
+"""Lays out `Call` of a Python function that changes the graph, and makes the changes that it requested.
 
 As for every block that grows the graph there are two operations from the start: one that runs the function,
-once per thought, and a join that stands for its result. When the function has ended for all thoughts, the
-operations that it added are laid out, the connections of those after it changed, and the join gets its parts;
-until then, and if that fails, the graph stays as it was.
+once per thought, and a join for its result. When the function has ended for all thoughts, the operations that
+it added are laid out, the connections of those after it are changed, and the join gets its parts; until then,
+and if that fails, the graph stays unchanged.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class GraphChanges:
 
 
 def carry_out(x: Expander, step: ir.Call, change: Change) -> None:
-    """Change the graph as an operation asked for. Raises GotError, and changes nothing, if what it added
+    """Change the graph as an operation requested. Raises GotError, and changes nothing, if what it added
     cannot be laid out."""
     with x.graph.all_or_nothing():
         builder = _Builder(x, step, change)
@@ -234,7 +234,7 @@ class _Builder:
         return x.region(block.region, frame).operation
 
     def _content(self, block: Block) -> Any:
-        """What tells added operations from others of the call: their steps, and the values they are given."""
+        """The identity of added operations among others of the call: their steps, and their input values."""
         if block.thoughts is not None or block.value is not None:
             return block.value if block.thoughts is None else [thought.value for thought in block.thoughts]
         plain = {n: value for n, value in block.names.items() if not isinstance(value, Operation | Block)}
@@ -243,7 +243,7 @@ class _Builder:
 
 
 def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], step: ir.Call) -> None:
-    """Make the changes to operations that were there before."""
+    """Apply the changes to operations that existed before."""
     graph = x.graph
     more: dict[Operation, list[Operation]] = {}
     targets = dict.fromkeys(edit.target for edit in change.edits.values())

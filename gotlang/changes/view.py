@@ -1,4 +1,4 @@
-"""What a Python function sees of the execution graph, and how it changes it.
+"""A Python function's view of the execution graph, by which it changes the graph.
 
     from gotlang import View, changes_graph
 
@@ -8,9 +8,8 @@
         return view.add("Aggregate() merge(thoughts)", after=drafts)
 
 `Call spread(question)` in a program runs it: three operations and the one that takes their thoughts are added
-between the call and what follows. Every edit must obey the rules of `gotlang.changes.change`; a
-ForbiddenEdit names the one it breaks. The graph changes when the function has ended, and not at all if it
-raises.
+between the call and what follows. Every edit must obey the rules of `gotlang.changes.change`; a ForbiddenEdit
+names the violated rule. The graph changes when the function has ended, and not at all if it raises.
 """
 
 from __future__ import annotations
@@ -94,8 +93,8 @@ class View:
     """The part of the graph that an operation may see and change while its function runs; raises GraphError
     afterwards.
 
-    `itself` is the operation, `result` what takes its thoughts, `given` the thought that the function was
-    called for.
+    `itself` is the operation, `result` the operation that takes its thoughts, `given` the thought that the
+    function was called for.
     """
 
     def __init__(
@@ -110,7 +109,7 @@ class View:
         self.itself = Place(change.operation, "itself")
         empty = all(thought.empty for thought in given)
         block = Block(
-            "the thought at hand", START if empty else PoolType(ANY, True, EVERYTHING), thoughts=given
+            "the current thought", START if empty else PoolType(ANY, True, EVERYTHING), thoughts=given
         )
         self.given = Place(change.add(block, (change.operation,)))
 
@@ -120,7 +119,7 @@ class View:
         assert self._change.result is not None
         return Place(self._change.result)
 
-    # ---------------------------------------------------------------- looking
+    # ---------------------------------------------------------------- queries
 
     def ancestors(self) -> Iterator[Place]:
         """The operations that this one depends on, the nearest first."""
@@ -131,7 +130,7 @@ class View:
         return self._seen(self._change.regions.descendants(), "shared")
 
     def region(self, place: Place) -> Region:
-        """Where a place is: `itself`, `ancestor`, `exclusive` (reached only through the operation) or
+        """The region of a place: `itself`, `ancestor`, `exclusive` (reached only through the operation) or
         `shared` (a descendant also reached from elsewhere). Raises ForbiddenEdit for any other."""
         with self._open():
             return self._change.region(_node(place), lambda: f"cannot look at {place.name}")
@@ -163,7 +162,7 @@ class View:
             region = self._change.region(bound.operation, lambda: f"cannot use `{name}`")
             return Place(bound.operation, region)
 
-    # ---------------------------------------------------------------- changing
+    # ---------------------------------------------------------------- edits
 
     def add(self, steps: str | None = None, *, after: Places | None = None, **names: Any) -> Place:
         """Add operations that start from the thoughts of `after` (default: `given`).
@@ -242,7 +241,7 @@ class View:
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        """Use it; it does not end before that is done. Raises GraphError if it has ended."""
+        """Use the view; it does not close before that is done. Raises GraphError if it is closed."""
         with self._lock:
             if self._over:
                 raise GraphError("a View cannot be used once its function has ended")

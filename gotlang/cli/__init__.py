@@ -1,1 +1,1 @@
-"""The command `gotc`: one file a command, loaded when it is asked for."""
+"""The command `gotc`: one file per command, loaded on demand."""

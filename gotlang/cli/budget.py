@@ -91,7 +91,7 @@ def remove(name: str, cache: str) -> int:
         with suppress(CacheError):  # a damaged one is removed, too
             _the(shared, name)
         if not shared.remove(name):
-            raise UsageError(f"requests are under way in the budget `{name}`", help="end its runs first")
+            raise UsageError(f"requests are in flight in the budget `{name}`", help="end its runs first")
     complain(f"removed the budget {name}")
     return 0
 

@@ -74,11 +74,11 @@ def check_command(files: tuple[str, ...], format: str, fix: bool) -> int:
 
 
 _MOST_ROUNDS = 10
-"""So often is a file checked again after fixes: one may show another mistake."""
+"""Maximum number of checks of a file after fixes: one fix may reveal another error."""
 
 
 def _fix(name: str) -> None:
-    """Change a file where its diagnostics say how. Raises UsageError where it cannot be written."""
+    """Apply the fixes of diagnostics to a file. Raises UsageError if it cannot be written."""
     if name == "-" or name.endswith(".ir.json"):
         raise UsageError(f"`{name}` cannot be changed by --fix", help="name a file that ends in .got")
     made = 0
@@ -127,7 +127,7 @@ def _github(found: Found) -> Iterator[str]:
 
 
 def _whole(entry: dict[str, Any]) -> str:
-    """Message, notes and help on lines of their own."""
+    """Message, notes and help on separate lines."""
     lines = [entry["message"], *entry["notes"]]
     if entry["help"]:
         lines.append(f"help: {entry['help']}")

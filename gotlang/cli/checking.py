@@ -1,4 +1,4 @@
-"""Programs that commands name, checked, and their errors for people. A check needs no click."""
+"""Checks of the programs that commands name, and their errors as text. Checking does not import click."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def compilation(path: str) -> Compilation | Recalled:
 
 
 def checked(path: str) -> Checked:
-    """What a check of a program finds, which may be known from an earlier one. Of stored IR that is what
-    cannot be read of it, as a UsageError."""
+    """The result of a program's check, possibly from an earlier one. For stored IR, errors in reading it are
+    UsageErrors."""
     if path.endswith(STORED):
         found = stored_file(path)
         return Checked(found.ok, found.diagnostics, found.sources)
@@ -52,14 +52,14 @@ def _folder(path: str) -> Path:
 
 
 def check_files(files: Sequence[str]) -> int:
-    """Check programs, and tell people their errors; the exit code."""
+    """Check programs and print their errors; returns the exit code."""
     found = {name: found_in(name) for name in files}
     tell(found)
     return exit_code(found)
 
 
 def found_in(name: str) -> Checked | UsageError:
-    """What a check of a file finds."""
+    """The diagnostics of a file."""
     try:
         return checked(name)
     except UsageError as error:
@@ -77,7 +77,7 @@ def all_ok(found: Found) -> bool:
 
 
 def tell(found: Found) -> None:
-    """Errors with their lines on stdout, their number on stderr."""
+    """Print errors with their lines to stdout, their number to stderr."""
     severities = []
     for result in found.values():
         if isinstance(result, UsageError):

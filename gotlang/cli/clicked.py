@@ -1,4 +1,4 @@
-"""The types of options' values as click has them, for those that a function reads (`options.Parsed`)."""
+"""Value types for click, for options that a function parses (`options.Parsed`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ else:  # generic for type checkers only, in the oldest click that is supported
 
 
 class Value(ParamType):
-    """A value that a function reads from its text; a ValueError of it is reported as `wrong`."""
+    """A value that a function parses from its text; its ValueError is reported as `wrong`."""
 
     name = "value"
 
@@ -24,7 +24,7 @@ class Value(ParamType):
         self._wrong = wrong
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """As help shows it."""
+        """The metavar in the help."""
         return self.metavar
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -38,6 +38,6 @@ class Value(ParamType):
 
 
 class Lines(Value):
-    """Such values, of which several in an environment variable are on lines of their own."""
+    """Such values, of which several in an environment variable are on separate lines."""
 
     envvar_list_splitter = "\n"

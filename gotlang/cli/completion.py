@@ -1,4 +1,4 @@
-"""`gotc completion`: the script with which a shell completes commands, options and files."""
+"""`gotc completion`: the completion script of a shell for commands, options and files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHELLS = {
     "zsh": '~/.zshrc:   eval "$(gotc completion zsh)"',
     "fish": "~/.config/fish/config.fish:  gotc completion fish | source",
 }
-"""Each shell with the line that turns completion on, and the file that it belongs to."""
+"""Each shell with the line that turns completion on, and the file that contains it."""
 
 
 @click.command("completion", epilog="\b\n" + "\n".join(SHELLS.values()))
@@ -22,7 +22,7 @@ def completion_command(shell: str) -> int:
     add a line to the shell's configuration:
     """
     found = get_completion_class(shell)
-    assert found is not None  # click has the three
+    assert found is not None  # click supports these three
     root = click.get_current_context().find_root()
     say(found(root.command, {}, "gotc", "_GOTC_COMPLETE").source(), exact=True)
     return 0

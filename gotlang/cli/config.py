@@ -16,12 +16,12 @@ from gotlang.diagnostics import nearest
 from gotlang.errors import NotTrusted, UsageError
 
 _ELSEWHERE = ("base-url", "isolated")
-"""Options that are not read here: `configured_url` knows whose word an address is."""
+"""Options that are not read here: `configured_url` knows which file an address comes from."""
 
 
 def isolation(commands: Iterable[str]) -> click.Option:
-    """The option `--isolated` of every command. It is read before all others, which have their defaults from
-    configuration files only then."""
+    """The option `--isolated` of every command. It is processed before all others, whose defaults from
+    configuration files depend on it."""
 
     def read(context: click.Context, _: click.Parameter | None, value: bool) -> None:
         chain = [context]
@@ -65,7 +65,7 @@ def defaults(command: click.Command, commands: Iterable[str]) -> dict[str, Any]:
 
 
 def _add(found: dict[str, Any], file: ConfigFile, command: click.Command, table: dict[str, Any]) -> None:
-    """Add the content of a command's table to what is found."""
+    """Add the settings of a command's table."""
     known = _options(command)
     inner = command.commands if isinstance(command, click.Group) else {}
     for name, value in table.items():
@@ -86,17 +86,17 @@ def _add(found: dict[str, Any], file: ConfigFile, command: click.Command, table:
 
 
 def fits(value: Any, parameter: click.Parameter) -> bool:
-    """Whether a value of a file is one that click can convert: a list for options that may be repeated."""
+    """Whether click can convert a value from a file: a list for options that may be repeated."""
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return isinstance(value, bool | str)
     values = value if parameter.multiple and isinstance(value, list) else [value]
-    # A float would be cut to a whole number, and an infinite one is none.
+    # A float would be truncated, and an infinite one is not a number of anything.
     kinds = (str, int) if isinstance(parameter.type, click.types.IntParamType) else (str, int, float)
     return all(isinstance(one, kinds) and not isinstance(one, bool) for one in values)
 
 
 def _permitted(file: ConfigFile, name: str, value: Any) -> Any:
-    """The value of an option, or what refuses it once it is used: the command line may override it."""
+    """The value of an option, or an object that raises when it is used: the command line may override it."""
     try:
         return file.permitted(name, value)
     except NotTrusted as error:

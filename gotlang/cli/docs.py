@@ -20,11 +20,11 @@ from gotlang.packages import DOCUMENTATION, STANDARD
 
 _FIRST = ("quickstart", "tutorial", "guide", "language")
 _MOST = 12
-"""Sections that a search shows."""
+"""Maximum number of sections that a search shows."""
 
 
 class Section(NamedTuple):
-    """A part of a page below its heading: its name in `PAGE#NAME`, the heading, the text with it."""
+    """A part of a page below its heading: its name in `PAGE#NAME`, the heading, the text including it."""
 
     name: str
     heading: str
@@ -61,7 +61,7 @@ def pages() -> dict[str, Path]:
 
 
 def _path(name: str) -> Path:
-    """The file of a page. Raises UsageError for one that is not there."""
+    """The file of a page. Raises UsageError for an unknown page."""
     there = pages()
     found = there.get(name) or there.get(name.removeprefix("docs/").removesuffix(".md"))
     if found is None:
@@ -112,7 +112,8 @@ def _listed() -> Iterator[str]:
 
 
 def _found(search: str) -> Iterator[str]:
-    """The sections with all words, the best first: those that have them in the heading, then most often."""
+    """The sections with all words, the best first: those that have them in the heading, then those with most
+    occurrences."""
     words = search.casefold().split()
     if not words:
         raise UsageError("nothing to search for", help='such as `gotc docs --search "self consistency"`')

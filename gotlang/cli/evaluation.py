@@ -51,7 +51,7 @@ _Found = TypeVar("_Found", "Comparison", "Evaluation")
 
 _ALL_AT_ONCE = 1_000_000
 _NOT_STORED = ("file", "html", "json", "format", "quiet", "record", "out", "fail_if")
-"""Options that the history does not store: the rest repeats an evaluation."""
+"""Options that the history does not store; the others repeat an evaluation."""
 
 data_options: opt.Decorator = opt.together(
     click.option("--data", required=True, metavar="FILE", help="A .csv, .jsonl, .json or .parquet file."),
@@ -112,7 +112,8 @@ class Job:
     def run(self, work: Callable[..., _Found], **settings: Any) -> _Found:
         """Call a method of the program, with progress on stderr.
 
-        Ctrl-C once starts nothing more and waits for requests in progress, twice raises KeyboardInterrupt.
+        The first Ctrl-C starts no further runs and waits for requests in flight, the second raises
+        KeyboardInterrupt.
         """
         from gotlang.report.stored import row_line, unfinished
 
@@ -193,7 +194,7 @@ class Job:
             complain(f"report: {path}")
 
     def code(self, found: Evaluation, name: str = "") -> int:
-        """The exit code for an evaluation: reports what stopped it."""
+        """The exit code for an evaluation; reports what stopped it."""
         if found.stopped is not None:
             partial = found.tally.states()["partial"]
             left = [
@@ -214,7 +215,8 @@ class Job:
 
 
 def job(kind: Kind, chosen: dict[str, Any], schemes_of: Callable[[Program], Mapping[str, Scheme]]) -> Job:
-    """What the parameters ask for; reports inferred columns. `schemes_of` gives those to run by name.
+    """The job that the parameters describe; reports inferred columns. `schemes_of` returns the schemes to run
+    by name.
 
     Raises UsageError, CompileError.
     """
@@ -246,12 +248,13 @@ def job(kind: Kind, chosen: dict[str, Any], schemes_of: Callable[[Program], Mapp
 
 
 def names_of(text: str | None) -> list[str]:
-    """Names that commas separate."""
+    """Names separated by commas."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _one_row(chosen: dict[str, Any]) -> list[str]:
-    """`gotc run` with all that its prompts, its responses and its cache depend on."""
+    """The `gotc run` command for a row, with all settings that its prompts, its responses and its cache
+    depend on."""
     command = ["gotc", "run", chosen["file"], "--data", chosen["data"]]
     for option in ("set", "corpus"):
         for name, value in chosen[option]:

@@ -119,7 +119,7 @@ def ir_command(file: str, optimize: int, json: bool, print_after: str | None, re
 
 
 def _remarks(loaded: Any, level: int, *, json: bool) -> None:
-    """What each pass says of each step, with its place."""
+    """The remarks of each pass on each step, with their places."""
     sources, found = loaded.compilation.sources, []
     for one in loaded.remarks(level):
         source = sources.get(one.span.source)

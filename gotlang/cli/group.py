@@ -1,4 +1,4 @@
-"""The commands of `gotc` as click has them: their help, and the defaults of their options."""
+"""The commands of `gotc` for click: their help, and the defaults of their options."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SHARED_MODULES = {
     "lsp": "servers",
     "studio": "servers",
 }
-"""The module of each command that has none of its own name; it is `NAME_command` there."""
+"""The module of each command that does not have the command's name; the function in it is `NAME_command`."""
 
 EPILOG = """Each option can be set by an environment variable, such as GOTC_RUN_MAX_USD for `gotc run
 --max-usd`, and in gotc.toml, or under [tool.gotc] in pyproject.toml, of the current folder. Flags take
@@ -106,7 +106,7 @@ class LazyGroup(click.Group):
             ctx.fail(f"there is no command `{args[0]}`{hint}")
         from gotlang.config import ISOLATED
 
-        # Behind a command of a group it comes after the group has its defaults.
+        # For a command in a group, it runs after the group has its defaults.
         ISOLATED.set("--isolated" in args)
         return super().resolve_command(ctx, args)
 
@@ -142,7 +142,7 @@ def _add_isolation(command: click.Command) -> None:
 
 
 def click_command(command: Command) -> click.Command:
-    """A command of ours as click has it."""
+    """One of our commands as a click command."""
 
     @click.pass_context
     def run(context: click.Context, /, **chosen: Any) -> int:
@@ -155,7 +155,8 @@ def click_command(command: Command) -> click.Command:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line; the exit code, also of one that click refuses. Raises what the command raises."""
+    """Run a command line; returns the exit code, also of one that click refuses. Raises the command's
+    errors."""
     try:
         code = gotc.main(list(arguments), prog_name="gotc", standalone_mode=False, obj=tuple(arguments))
     except click.ClickException as error:

@@ -1,4 +1,4 @@
-"""`gotc init`: a folder to start from, with a program, data, a simulator, tests and a study."""
+"""`gotc init`: a project folder, with a program, data, a simulator, tests and a study."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gotlang.writing import in_the_form_of, real_path, replace_file
 @final
 @dataclass(frozen=True, slots=True)
 class StarterTemplate:
-    """A folder to start from: what its program does, its data file, and inputs to try."""
+    """A project template: a description of its program, its data file, and example inputs."""
 
     shows: str
     data: str
@@ -38,7 +38,7 @@ TEMPLATES = {
         ("ticket=I forgot my password. Where is my parcel?",),
     ),
     "extract": StarterTemplate(
-        "an order in a mail as a record: read, voted on, checked, mended",
+        "an order in a mail as a record: extracted, voted on, checked, repaired",
         "mails.jsonl",
         ("mail=Dear shop, please send 3 lamps today. Yours, Ada Berg",),
     ),
@@ -70,7 +70,7 @@ README = """\
 # {name}
 
 {shows}. The program is `{program}`; `simulator.py` responds to its prompts in place of a model, so
-that everything here runs offline and for nothing. What it prints is simulated, and says so.
+that everything here runs offline and free of charge. Its results are simulated, and labelled as such.
 
 ```sh
 gotc check {program}
@@ -191,12 +191,12 @@ def _readme(folder: Path, template: str, chosen: StarterTemplate) -> str:
 
 
 def _inputs(template: StarterTemplate) -> str:
-    """The options that give the inputs to try."""
+    """The options that give the example inputs."""
     return " ".join(f"--input '{one}'" if " " in one else f"--input {one}" for one in template.example)
 
 
 def _trust(path: Path) -> str:
-    """Trust Python that was written."""
+    """Trust the Python files that were written."""
     try:
         trust.grant(path)
     except UsageError as error:

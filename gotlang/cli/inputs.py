@@ -50,7 +50,8 @@ def program(path: str, chosen: Mapping[str, Any] = _NONE) -> Program:
 
 
 def options_for(program: Program, chosen: dict[str, Any]) -> Options:
-    """The options of a run. Raises UsageError if nothing can respond to the prompts that it asks."""
+    """The options of a run. Raises UsageError if the program has prompts and there is no model or
+    simulator."""
     record = Path(chosen["record"]) if chosen.get("record") is not None else None
     params = given_params(program, chosen["set"])
     options = replace(run_options(chosen), params=params, record=record, **_tuned_options(chosen))
@@ -60,7 +61,8 @@ def options_for(program: Program, chosen: dict[str, Any]) -> Options:
 
 
 def require_model(program: CheckedProgram, options: Options, model: str | None) -> None:
-    """Raise UsageError if nothing can respond to a program's prompts; `model` is the chosen one."""
+    """Raise UsageError if neither a model nor a simulator can respond to a program's prompts; `model` is the
+    chosen one."""
     if options.simulated and program.ir(0).asked and not program.ir(0).simulators:
         raise UsageError(
             "this program has no simulator" if model else f"{_no_model()}, and this program has no simulator",
@@ -70,7 +72,7 @@ def require_model(program: CheckedProgram, options: Options, model: str | None) 
 
 
 def asks_models(program: Program, chosen: Mapping[str, Any]) -> bool:
-    """Whether a model is asked: not by a scheme that reaches no prompt, or asks only people."""
+    """Whether a scheme calls a model: not if it reaches no prompt, or asks only people."""
     ir = program.ir(0)
     if not ir.asked or "scheme" not in chosen:
         return bool(ir.asked)
@@ -82,7 +84,7 @@ def _no_model() -> str:
 
 
 def model_notice(options: Options, model: str | None, *, quiet: bool) -> str:
-    """What is told with the first response if it is simulated because no `model` was chosen; else empty."""
+    """The notice with the first response if it is simulated because no `model` was chosen; else empty."""
     if model is not None or quiet or not options.simulated:
         return ""
     return f"{_no_model()}: responses are simulated (choose a model with --model)"
@@ -221,7 +223,7 @@ def signature(scheme: Scheme) -> str:
 
 
 def given_params(program: Program, given: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    """The values of `--set`, read by the types of the params; the run checks them."""
+    """The values of `--set`, parsed by the types of the params; the run checks them."""
     from gotlang.data import parse_value
 
     # An unknown name is reported by the run, with the nearest one.

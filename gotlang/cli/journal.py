@@ -1,4 +1,4 @@
-"""The record of a command in the history of the folder, from the start of its session on."""
+"""The record of a command in the history of the folder, from the start of its session."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from gotlang.span import Source
 
 _OF_THE_USER = ("allow_python", "python_key")
-"""What only the user can allow, each time: a history may be a stranger's."""
+"""Options that only the user can allow, each time: a history may be untrusted."""
 _SECONDS = 0.5
-"""The least time between two records of how far a study is."""
+"""The minimum time between two records of a study's progress."""
 
 
 @final
 class Journal:
-    """The record of a command in the history. If it cannot be written, that is reported and the command goes
-    on. Without a record nothing is written. `program` is the text of the program, to keep."""
+    """The record of a command in the history. If it cannot be written, that is reported and the command
+    continues. Without a record nothing is written. `program` is the text of the program, which is stored."""
 
     def __init__(self, record: RunRecord | None, program: str | None = None) -> None:
         from gotlang.report.history import History
@@ -39,11 +39,11 @@ class Journal:
         self._updated = -_SECONDS
 
     def live(self, name: str) -> Path:
-        """Where a run writes its graph while it runs."""
+        """The file to which a run writes its graph while it runs."""
         return self._history.live(name)
 
     def start(self) -> bool:
-        """Write that it runs, the first time; whether that is there now."""
+        """Record the start, once; returns whether the record exists now."""
         if self._record is not None and not self._running:
             with self._reported():
                 self._record = self._history.start(self._record)
@@ -53,8 +53,8 @@ class Journal:
         return self._running
 
     def update(self, known: Callable[[], tuple[dict[str, Any], list[dict[str, Any]]]]) -> None:
-        """Write how far a study is, its document and its trials, unless that was done within the last half
-        second."""
+        """Write the progress of a study, its document and its trials, unless that was done within the last
+        half second."""
         now = time.monotonic()
         if not self._running or self._record is None or now < self._updated + _SECONDS:
             return
@@ -70,7 +70,7 @@ class Journal:
                 self._growing = True
 
     def add(self, row: dict[str, Any]) -> None:
-        """Write a row of it that ended; no more of them if one cannot be written."""
+        """Write a finished row; after a row that cannot be written, no further ones."""
         if self._growing and self._record is not None:
             self._growing = False
             with self._reported():
@@ -78,7 +78,7 @@ class Journal:
                 self._growing = True
 
     def end(self, state: State, spent: Spent | None, **found: Any) -> None:
-        """Write how it ended, the first time; nothing of a command that never started."""
+        """Record the end, once; nothing for a command that never started."""
         running, self._running = self._running, False
         with self._reported():
             if running and self._record is not None:
@@ -119,8 +119,8 @@ def new_record(
 
 
 def stored_settings(chosen: Mapping[str, Any], options: Options, without: Collection[str]) -> dict[str, Any]:
-    """The options to repeat a command with, but for those named: no secret among them, and nothing that only
-    the user can allow."""
+    """The options that repeat a command, except for those named: no secrets, and nothing that only the user
+    can allow."""
     left_out = {*without, *_OF_THE_USER}
     settings = {name: value for name, value in chosen.items() if name not in left_out}
     for name in {"set", "map", "corpus"} & settings.keys():
@@ -132,7 +132,7 @@ def stored_settings(chosen: Mapping[str, Any], options: Options, without: Collec
     settings["model"] = options.model
     if isinstance(settings["base_url"], ConfiguredUrl):
         settings["base_url"] = settings["base_url"].url
-    # Addresses may contain a password or a key; without it they are of no use, and are given again.
+    # Addresses may contain a password or a key; without it they are useless, so they are not stored.
     for name, marks in (("cache", "@"), ("base_url", "?@"), ("storage", "@")):
         if any(mark in str(settings.get(name)) for mark in marks):
             settings[name] = None

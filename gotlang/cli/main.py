@@ -1,4 +1,4 @@
-"""The entry point: one command line, and what is reported when it fails."""
+"""The entry point: runs one command line and reports its errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def exit_code(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run a command. Plain checks and runs need no click, which takes a good part of their time to import."""
+    """Run a command. Plain checks and runs do not need click, which takes a considerable part of their time
+    to import."""
     name, *rest = arguments or ("",)
     if name == "check" and rest and not any(file.startswith("-") for file in rest):
         if not _configured(name):
@@ -78,7 +79,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _configured(command: str) -> bool:
-    """Whether a variable of the environment or a file of settings gives options of a command."""
+    """Whether an environment variable or a configuration file sets options of a command."""
     if any(name.upper().startswith(f"GOTC_{command.upper()}_") for name in os.environ):
         return True
     from gotlang.config import config_files

@@ -93,7 +93,7 @@ def _store(cache: str) -> CapabilityStore:
 
 
 def _learned() -> list[dict[str, Any]]:
-    """What endpoints refused, in runs with the default cache."""
+    """Capabilities that endpoints lack, as learned in runs with the default cache."""
     return [
         {
             "model": one.model,

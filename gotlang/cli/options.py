@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 Decorator = Callable[[Any], Any]
 
 FOLDER = Path(".gotc")
-"""Where the cache and the history of a folder are."""
+"""The folder of the cache and the history."""
 CACHE = FOLDER / "cache.sqlite"
 
 DEFAULT_CONCURRENCY = 64
 COMMAND: ContextVar[str] = ContextVar("command")
 """The name of the command that runs."""
 SCHEDULES = ("breadth-first", "depth-first", "best-first", "critical-path-first")
-"""The names that the runtime knows; repeated here so that `--help` need not import it (a test compares)."""
+"""The names in the runtime; repeated here so that `--help` need not import it (a test compares)."""
 
 
 @final
 class Whole(Struct, frozen=True):
-    """Values that are whole numbers between two bounds; None: without one."""
+    """Whole numbers between two bounds; None: unbounded."""
 
     least: int | None = None
     most: int | None = None
 
     def read(self, text: str) -> int:
-        """A value. Raises ValueError."""
+        """Parse a value. Raises ValueError."""
         number = int(text)
         if (self.least is not None and number < self.least) or (self.most is not None and number > self.most):
             raise ValueError
@@ -49,12 +49,12 @@ class Whole(Struct, frozen=True):
 
 @final
 class OneOf(Struct, frozen=True):
-    """Values that are some words."""
+    """Values from a list of words."""
 
     words: tuple[str, ...]
 
     def read(self, text: str) -> str:
-        """A value. Raises ValueError."""
+        """Parse a value. Raises ValueError."""
         if text not in self.words:
             raise ValueError
         return text
@@ -62,8 +62,8 @@ class OneOf(Struct, frozen=True):
 
 @final
 class Parsed(Struct, frozen=True):
-    """Values that a function reads from their text; a ValueError of it is reported as `wrong`. Several of
-    them in an environment variable are on `lines` of their own."""
+    """Values that a function parses from their text; its ValueError is reported as `wrong`. Several of them
+    in an environment variable are on separate `lines`."""
 
     metavar: str
     read: Callable[[str], Any]
@@ -73,8 +73,8 @@ class Parsed(Struct, frozen=True):
 
 @final
 class Option(Struct, frozen=True):
-    """An option as data, which decorates a command of click's: its names, the settings of click's option, and
-    how its value is read (None: as it is written)."""
+    """An option as data, which decorates a click command: its names, the settings of click's option, and the
+    parser of its value (None: the text itself)."""
 
     names: tuple[str, ...]
     settings: Mapping[str, Any]
@@ -87,26 +87,26 @@ class Option(Struct, frozen=True):
 
     @property
     def is_flag(self) -> bool:
-        """Whether it has no value."""
+        """Whether it takes no value."""
         return bool(self.settings.get("is_flag", False))
 
     @property
     def plain(self) -> bool:
-        """Whether nothing else depends on it than its parameter."""
+        """Whether it affects nothing but its parameter."""
         return self.settings.keys().isdisjoint(("callback", "flag_value", "is_eager"))
 
     def read(self, text: str) -> Any:
-        """A value. Raises ValueError."""
+        """Parse a value. Raises ValueError."""
         return text if self.value is None else self.value.read(text)
 
     def taken(self, values: Sequence[Any] | None) -> Any:
-        """The parameter where these values are given: all, or the last one; None: its default."""
+        """The parameter for these values: all, or the last one; None: its default."""
         if self.settings.get("multiple"):
             return tuple(values or ())
         return values[-1] if values else self.settings.get("default", False if self.is_flag else None)
 
     def __call__(self, function: Any) -> Any:
-        """Give a command of click's this option."""
+        """Add this option to a click command."""
         import click
 
         from gotlang.cli.clicked import Lines, Value
@@ -184,17 +184,17 @@ SAMPLE = Parsed(
 
 @final
 class Together(Struct, frozen=True):
-    """Several options as one decorator, in the order that help shows them."""
+    """Several options as one decorator, in the order of the help."""
 
     parts: tuple[Decorator, ...]
 
     def __iter__(self) -> Iterator[Decorator]:
-        """Each of them, also of several together."""
+        """The single options."""
         for part in self.parts:
             yield from part if isinstance(part, Together) else (part,)
 
     def __call__(self, function: Any) -> Any:
-        """Give a command of click's all of them."""
+        """Add all of them to a click command."""
         for option in reversed(self.parts):
             function = option(function)
         return function
@@ -202,8 +202,8 @@ class Together(Struct, frozen=True):
 
 @final
 class Command(Struct, frozen=True):
-    """A command as data: a function of click's context (None where click did not read the arguments) and of
-    its parameters, the name of its only argument, its options, and those of which it asks the context."""
+    """A command as data: a function of click's context (None if click did not parse the arguments) and of its
+    parameters, the name of its only argument, its options, and those whose source it asks the context for."""
 
     name: str
     function: Callable[[Any, dict[str, Any]], int]
@@ -212,8 +212,8 @@ class Command(Struct, frozen=True):
     asked: tuple[str, ...]
 
     def plainly(self, arguments: Sequence[str]) -> dict[str, Any] | None:
-        """The parameters where the arguments are names of options, written out, with valid values; None for
-        all else, of which click knows more, such as an option that a variable gives. Defaults are those of
+        """The parameters if the arguments are complete option names with valid values; None for everything
+        else, which click must handle, such as an option from an environment variable. Defaults are those of
         the options."""
         known = {option.names[-1]: option for option in self.options if isinstance(option, Option)}
         given: dict[str, list[Any]] = {}
@@ -465,7 +465,7 @@ def _answers(chosen: Mapping[str, Any]) -> dict[str, str]:
 
 
 def at_terminal() -> Callable[[Question], str | None] | None:
-    """Asks whoever sits at the terminal; None where nobody does."""
+    """A function that asks the user at the terminal; None if there is no terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
 
@@ -483,12 +483,12 @@ def at_terminal() -> Callable[[Question], str | None] | None:
 
 
 def python_allowed(chosen: Mapping[str, Any]) -> bool | None:
-    """Whether the program's Python runs; None leaves it to what the user trusts."""
+    """Whether the program's Python runs; None leaves it to the user's trust."""
     return False if chosen["no_python"] else chosen["allow_python"] or None
 
 
 def base_url(chosen: Mapping[str, Any]) -> str | ConfiguredUrl | None:
-    """`--base-url`, which is the user's word, or what files configure for the command."""
+    """`--base-url`, which the user gave, or the base URL that files configure for the command."""
     from gotlang.config import configured_url
 
     return chosen["base_url"] or configured_url(COMMAND.get())

@@ -43,7 +43,7 @@ class Style(Struct, frozen=True):
 
     @classmethod
     def of(cls, stream: TextIO) -> Style:
-        """How to write to a stream."""
+        """The style of a stream."""
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         return cls(not plain and stream.isatty())
 
@@ -62,14 +62,14 @@ def ascii_fallback(error: UnicodeError) -> tuple[str, int]:
 
 
 def complain(text: str) -> None:
-    """A line on stderr, after all that is on stdout: in one log they are in order."""
+    """Print a line to stderr, after all that was printed to stdout, so that one log has them in order."""
     with suppress(OSError, ValueError):  # it is reported by the last flush
         sys.stdout.flush()
     print(_steady(text, sys.stderr), file=sys.stderr)
 
 
 def say(text: str, *, exact: bool = False) -> None:
-    """A line on stdout; an `exact` one goes to a file or a pipe as it is."""
+    """Print a line to stdout; an `exact` one is not changed for a file or a pipe."""
     print(text if exact and not sys.stdout.isatty() else _steady(text, sys.stdout))
 
 
@@ -79,7 +79,7 @@ def harmless(text: str) -> str:
 
 
 def _steady(text: str, stream: TextIO) -> str:
-    """A line without the control characters of untrusted text; colors stay where the stream has them."""
+    """A line without the control characters of untrusted text; colors stay if the stream has them."""
     colors = r"(?!\x1b\[[0-9;]*m)" if Style.of(stream).color else ""
     return re.sub(colors + _CONTROL, _escaped, text)
 
@@ -99,7 +99,7 @@ def plain_document(content: dict[str, Any]) -> None:
 
 
 def to_json(content: Any, *, indent: int | None = None) -> str:
-    """JSON of any value: NaN and infinities are null, foreign objects their text."""
+    """JSON of any value: NaN and infinities become null, foreign objects their text."""
     import json
 
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
@@ -163,13 +163,13 @@ def shortened(text: str, most: int) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """A text in one line of at most `most` characters."""
+    """A text on one line of at most `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
 def value_text(value: Any, most: int | None = None) -> str:
-    """A value for people: a text as it is, all else as JSON."""
+    """A value as text: a string as it is, all else as JSON."""
     text = value if isinstance(value, str) else to_json(value)
     return text if most is None else shortened(text, most)
 
@@ -238,11 +238,11 @@ EXIT_CODES: Final = {
 WITHOUT_CACHE: Final = (
     "once it can store again, the same command continues; `--on-cache-loss go-on` continues without storing"
 )
-"""What to do where the cache is lost."""
+"""Advice after the cache was lost."""
 
 
 def usage(error: click.ClickException) -> int:
-    """A command line that click refuses."""
+    """Report a command line that click refuses."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         complain(error.format_message())
@@ -254,13 +254,13 @@ def usage(error: click.ClickException) -> int:
         see = f"`{context.command_path} --help` shows the options"
         if any(parameter.name == "input" for parameter in context.command.params) and "argument" in words:
             see += "; inputs are given as `--input NAME=VALUE`"
-    first, _, rest = words.rstrip(".").partition(" ")  # click starts its messages with a capital, we do not
+    first, _, rest = words.rstrip(".").partition(" ")  # ours start with a lower-case letter
     message(f"{first.lower()} {rest}" if first.isalpha() and first.istitle() else words.rstrip("."), see)
     return error.exit_code
 
 
 def known(error: GotError) -> int:
-    """An error that the user can do something about."""
+    """Report an error that the user can fix."""
     from gotlang.diagnostics import excerpt, render
 
     _trace(error)
@@ -277,7 +277,7 @@ def known(error: GotError) -> int:
 
 
 def message(words: str, help: str | None = None, place: str = "") -> None:
-    """An error message, with the lines that show its place, and with what to do about it."""
+    """Print an error message, with the lines that show its place, and with advice."""
     style = Style.of(sys.stderr)
     complain(f"{style.red('error')}{style.bold(': ' + words)}")
     if place:
@@ -287,13 +287,13 @@ def message(words: str, help: str | None = None, place: str = "") -> None:
 
 
 def interrupted(help: str = "") -> int:
-    """The user pressed Ctrl-C; `help` says how to continue."""
+    """Report that the user pressed Ctrl-C; `help` says how to continue."""
     complain("interrupted" + help)
     return INTERRUPTED
 
 
 def bug(error: Exception) -> int:
-    """An internal error."""
+    """Report an internal error."""
     import platform
     import traceback
 

@@ -34,29 +34,29 @@ if TYPE_CHECKING:
     from gotlang.result import Spent
 
 EVERY_S = 5.0
-"""Between plain lines."""
+"""Seconds between plain lines."""
 OUTAGE_S = 8.0
-"""After so many seconds of failed requests alone a model counts as out."""
+"""Seconds of only failed requests after which a model counts as out of service."""
 REMIND_S = 60.0
-"""Between two lines that say so."""
+"""Seconds between two reports of an outage."""
 _REDRAWS_PER_SECOND = 8
 _BAR = 24
-"""The columns of the bar of rows."""
+"""The width of the bar of rows."""
 _WIDE = 60
-"""Terminals with fewer columns have no room for it."""
+"""Terminals with fewer columns have no room for the bar."""
 _ON_SCREEN: list[Any] = []
-"""What is redrawn now."""
+"""The display that is being redrawn."""
 _MOST_NODES = 4
-"""Nodes that the progress line names; the summary has all."""
+"""Maximum number of nodes in the progress line; the summary has all."""
 
 
 @final
 class Progress:
-    """An observer that counts. Several runs may share one, as the rows of a data set do: then `rows` is how
-    many there are, and `row_done` is called for each that ended.
+    """An observer that counts. Several runs may share one, as the rows of a data set do: then `rows` is their
+    number, and `row_done` is called for each that ended.
 
-    `budget` tells what was spent and its limits (None: unknown yet), `priced` whether prices are known. `now`
-    gives seconds on any clock. `notice` is reported once, with the first response.
+    `budget` returns what was spent and its limits (None: unknown yet), `priced` whether prices are known.
+    `now` returns seconds on any clock. `notice` is reported once, with the first response.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Progress:
             self.notice = ""
 
     def attach(self, session: Session) -> None:
-        """Report what a session spends, beside those before it."""
+        """Report the spending of a session in addition to earlier ones."""
         self._before = self.spent or NOTHING_SPENT
         self.budget = session.runner.budget
         self.priced = session.model.price is not None
@@ -138,22 +138,22 @@ class Progress:
             complain(f"{are} not in the cache and would be billed again: {self._trouble}")
 
     def row_done(self, _: object = None) -> None:
-        """One more row of the data set has ended."""
+        """Count a finished row of the data set."""
         self.rows_done += 1
 
     def planned(self, rows: int) -> None:
-        """So many more rows will run."""
+        """Add to the number of rows."""
         self.rows = (self.rows or 0) + rows
 
     @property
     def running(self) -> int:
         """Operations that wait for a model or a tool."""
-        # No event tells that an operation failed, but its state does.
+        # No event reports that an operation failed, but its state does.
         return sum(operation.state == RUNNING for operation in list(self._running.values()))
 
     @property
     def seconds(self) -> float:
-        """Since the start."""
+        """Seconds since the start."""
         return self._now() - self._started
 
     @property
@@ -165,12 +165,12 @@ class Progress:
 
     @property
     def spent(self) -> Spent | None:
-        """What was spent so far; None before the start."""
+        """The spending so far; None before the start."""
         return None if self.budget is None else self._before + self.budget.spent(priced=self.priced)
 
     @property
     def waiting(self) -> int:
-        """Operations that are known and not ready yet, or held back by `--concurrency`."""
+        """Operations that are known but not ready, or held back by `--concurrency`."""
         return max(0, self.operations - self.done - self.lost - self.running)
 
     def lines(self) -> list[str]:
@@ -189,7 +189,7 @@ class Progress:
         if self.seconds > 0:
             found.append(f"{calls / self.seconds:.1f} per second")
         found.append(self._limits())
-        # What runs on other nodes is known row by row.
+        # The work of other nodes is known row by row.
         groups = (far, [self._retries()], [self._nodes_line() if self.nodes else operations], found)
         return [line for parts in groups if (line := " · ".join(part for part in parts if part))]
 
@@ -207,7 +207,7 @@ class Progress:
             return ""
         event, at = self._retry
         left = event.seconds - (self._now() - at)
-        when = f"in {duration(left)}" if left > 0 else "under way"
+        when = f"in {duration(left)}" if left > 0 else "in flight"
         return f"retry {event.number} of {event.most} {when}: {cut(event.reason, 60)}"
 
     def _nodes_line(self) -> str:
@@ -217,7 +217,8 @@ class Progress:
         return f"{count(len(self.nodes), 'node')}: {', '.join([*each, *more])}"
 
     def summary(self, *, simulated: bool = False) -> str:
-        """`spent $0.0451 on 37 calls`, what a limit leaves, and what each node did, on a line of its own."""
+        """`spent $0.0451 on 37 calls`, the unused part of limits, and what each node did, on a line of its
+        own."""
         lines = [f"spent {self.spent or 'nothing'}" + (" (simulated)" if simulated else "") + self._unused()]
         for (name, *_, rate, usd), node in zip(self.each_node(), self.nodes.values(), strict=True):
             parts = [count(node.rows, "row"), count(node.calls, "call"), f"{node.cached:,} cached"]
@@ -229,7 +230,7 @@ class Progress:
         return [node.cells(self.seconds) for node in self.nodes.values()]
 
     def _unused(self) -> str:
-        """What limits leave, if there are any."""
+        """The unused part of limits, if there are any."""
         budget, spent, left = self.budget, self.spent, list[str]()
         if spent is None or not budget.whole:
             return ""
@@ -240,7 +241,7 @@ class Progress:
         return f"; not used: {' and '.join(left)}" if left else ""
 
     def line(self) -> str:
-        """All of it in one line."""
+        """The whole progress on one line."""
         return ("stopping: " if self.stopping else "") + " · ".join(self.lines())
 
     def _limits(self) -> str:
@@ -254,7 +255,7 @@ class Progress:
 def display(progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S) -> Iterator[None]:
     """Show a Progress within the block, and leave only a report of what could not be cached.
 
-    A thread draws, so that the display goes on while a loop is busy. `quiet` shows only the report.
+    A thread draws, so that the display continues while a loop is busy. `quiet` shows only the report.
     """
     ended = threading.Event()
 
@@ -278,12 +279,12 @@ def display(progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S
         failed = False
     finally:
         if failed or progress.rows is not None:
-            progress.tell_not_cached()  # else it is among the notes of the result
+            progress.tell_not_cached()  # otherwise it is among the notes of the result
 
 
 @contextmanager
 def off_screen() -> Iterator[None]:
-    """Take the lines that are redrawn away within the block, so that a person can read and type there."""
+    """Remove the redrawn lines within the block, so that the user can read and type there."""
     drawn = [*_ON_SCREEN]
     for live in drawn:
         live.stop()
@@ -297,8 +298,9 @@ def off_screen() -> Iterator[None]:
 
 @contextmanager
 def outages(progress: Progress, record: Callable[[str], None]) -> Iterator[None]:
-    """Say within the block that a model does not respond, after `OUTAGE_S` and every `REMIND_S` from then on,
-    and when it responds again. `record` is called with the same, and with an empty text at its end."""
+    """Within the block, report that a model does not respond, after `OUTAGE_S` and then every `REMIND_S`, and
+    that it responds again. `record` is called with the same, and with an empty text at the end of an
+    outage."""
     ended = threading.Event()
 
     def watch() -> None:
@@ -359,7 +361,7 @@ def _live_lines(progress: Progress) -> Any:
         console=console,
         refresh_per_second=_REDRAWS_PER_SECOND,
         transient=True,
-        redirect_stdout=False,  # what is printed meanwhile appears above the lines
+        redirect_stdout=False,  # output that is printed meanwhile appears above the lines
     )
 
 
@@ -373,7 +375,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def proceed(options: Options) -> str:
-    """How to continue after an interruption: only what is cached is not lost."""
+    """How to continue after an interruption: only cached calls are not lost."""
     return (
         ""
         if options.cache is None
@@ -450,7 +452,7 @@ _Name = tuple[str, int]
 @final
 class StreamPrinter:
     """An observer that prints completions as they grow: the one that began first, until it ends, then the
-    next. One that starts anew after a failure is printed anew."""
+    next. One that starts again after a failure is printed again."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -460,7 +462,7 @@ class StreamPrinter:
         self._printed: str | None = None
 
     def __call__(self, event: Event) -> None:
-        """Take an event."""
+        """Process an event."""
         match event:
             case Streamed(key=key, number=number):
                 self._texts[key, number] = event.text

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 _REASONS = 5
 _WIDEST = 140
-"""Columns of a table of rows at most."""
+"""Maximum number of columns of a table of rows."""
 _LEAST = 12
-"""Columns that a text of a row needs."""
+"""Minimum width of a text in a row."""
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
-    """Columns under heads, the first one flush left, all others flush right. Where the terminal has no room
-    for them, a block for each line: its first cell, and below it the others with their heads."""
+    """Columns under heads, the first one flush left, all others flush right. If the terminal is too narrow, a
+    block for each line: its first cell, and below it the others with their heads."""
     widths = [max(len(row[i]) for row in (heads, *lines)) for i in range(len(heads))]
     if sum(widths) + 2 * (len(widths) - 1) > _width():
         wide = max(map(len, heads))
@@ -38,7 +38,7 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _width() -> float:
-    """The columns of the terminal that the output goes to; a file or a pipe has no limit."""
+    """The width of the terminal that the output goes to; unlimited for a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
 
 
@@ -77,8 +77,8 @@ def eval_text(found: Evaluation) -> Iterator[str]:
 
 
 def rows_text(found: Evaluation, most: int) -> Iterator[str]:
-    """The first `most` rows, wrong ones first: a table whose texts are cut to the width, or, where that has
-    no room for the columns, a block for each row."""
+    """The first `most` rows, wrong ones first: a table whose texts are cut to the width, or a block for each
+    row if the columns do not fit."""
     from gotlang.report.tables import rows
 
     heads, lines = rows(found, most)
@@ -105,7 +105,7 @@ def rows_text(found: Evaluation, most: int) -> Iterator[str]:
 
 
 def _widths(heads: Sequence[str], lines: Sequence[Sequence[str]], width: int) -> list[int]:
-    """The widths of columns, two apart: the widest ones get less until all have room."""
+    """The widths of columns, with a gap of two: the widest ones shrink until all fit."""
     natural = [max(len(row[place]) for row in (heads, *lines)) for place in range(len(heads))]
     most = max(natural)
     while sum(widths := [min(one, most) for one in natural]) + 2 * (len(heads) - 1) > width:
@@ -160,7 +160,7 @@ def eval_github(found: Evaluation, crossed: Sequence[Threshold]) -> Iterator[str
 
 
 def compare_text(found: Comparison) -> Iterator[str]:
-    """A table with a line for each scheme, and what the differences show."""
+    """A table with a line for each scheme, and the significance of the differences."""
     from gotlang.report.tables import schemes
     from gotlang.statistics import FEWEST_ROWS
 

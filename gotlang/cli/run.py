@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from gotlang.span import Source
 
 _MOST_SHOWN = 4000
-"""Characters of a result that a terminal shows; a file or a pipe gets all."""
+"""Maximum length of a result on a terminal; a file or a pipe gets all of it."""
 _REASONS = 5
-"""Reasons for failures that are shown."""
+"""Maximum number of reasons for failures that are shown."""
 _WIDTH = 13
 _UNRECORDED = "the same command again records it; responses in the cache are not paid for again"
 _OUTPUTS = (
@@ -130,7 +130,7 @@ run_command = opt.Command(
 
 @final
 class Order(Struct, frozen=True):
-    """What to run. `chosen` are the parameters of the command, `settings` those that the history stores;
+    """A run to execute. `chosen` are the parameters of the command, `settings` those that the history stores;
     `resumed` is the name of the run that is repeated."""
 
     program: Program
@@ -143,7 +143,7 @@ class Order(Struct, frozen=True):
 
     @property
     def asks_models(self) -> bool:
-        """Whether it may ask a model."""
+        """Whether it may call a model."""
         from gotlang.cli.inputs import asks_models
 
         return asks_models(self.program, self.chosen)
@@ -155,7 +155,7 @@ class Order(Struct, frozen=True):
 
 
 def _ordered(context: click.Context | None, chosen: dict[str, Any]) -> Order:
-    """What the parameters ask for. Raises UsageError, CompileError."""
+    """The run that the parameters describe. Raises UsageError, CompileError."""
     from gotlang.api import check_inputs
     from gotlang.cli.inputs import given_inputs, options_for, program
 
@@ -173,7 +173,7 @@ def _ordered(context: click.Context | None, chosen: dict[str, Any]) -> Order:
 
 
 def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
-    """A run of the history once more. Options on this command line override its own.
+    """A run of the history, repeated. Options on this command line override its own.
 
     Raises UsageError for an unknown run, a program that no longer exists, and for inputs.
     """
@@ -192,7 +192,7 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
             raise UsageError("--resume takes program and inputs from the run", help=f"remove `{name}`")
     record = History().find(chosen["resume"], kind="run")
     settings = dict(chosen)
-    # Whoever wrote the history may be a stranger: it is not more than a file of the project.
+    # The history may be untrusted: it is treated as a file of the project.
     history = ConfigFile(Path(f"run {record.run}"), {})
     for name, value in record.settings.items():
         if name not in settings or name in (*_INPUTS, *_OUTPUTS) or here(name) or value is None:
@@ -218,7 +218,7 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
 
 
 def _setting(context: click.Context, name: str, value: Any) -> Any:
-    """A setting of the history as its option reads it. Raises UsageError for one that it does not."""
+    """A setting of the history, parsed by its option. Raises UsageError if it is invalid."""
     import click
 
     from gotlang.cli.config import fits
@@ -272,7 +272,7 @@ def _run(order: Order) -> int:
 
 
 def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
-    """What is wrong with a result that is not complete, and what to do about it."""
+    """Why a result is not complete, and how to continue."""
     match result.status:
         case "complete":
             return
@@ -296,7 +296,7 @@ def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
 
 
 def _questions(result: Result, options: Options) -> Iterator[str]:
-    """What waits for an answer, and how to give it."""
+    """The questions that wait for an answer, and how to give it."""
     for question in result.outcome.waiting:
         first, *more = map(harmless, question.text.splitlines() or [""])
         yield f"  {question.id}  {first}"
@@ -307,8 +307,8 @@ def _questions(result: Result, options: Options) -> Iterator[str]:
 
 
 def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple[Result, float]:
-    """Run it; the result, and the seconds it really took. Raises GotError, and KeyboardInterrupt after a
-    second Ctrl-C, or after one if there is no result."""
+    """Run it; returns the result, and the real seconds it took. Raises GotError, and KeyboardInterrupt after
+    a second Ctrl-C, or after one if there is no result."""
     from gotlang.api import RequestLog, operations
     from gotlang.cli.inputs import model_notice
     from gotlang.cli.progress import Interrupted, Interrupts, Progress, StreamPrinter, display, proceed
@@ -365,7 +365,7 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
             raise interruption from None
         except GotError as error:
             graph = lines(getattr(error, "outcome", None))
-            # What failed after a stop failed because of it.
+            # Failures after a stop are caused by it.
             state: State = "interrupted" if progress.stopping else "failed"
             journal.end(state, progress.spent, error=error.message, graph=graph)
             if progress.stopping:
@@ -386,7 +386,7 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
 
 
 def _name(given: str | None) -> str:
-    """The name of a run: as given, or random. Raises UsageError for one that no run can have, or has."""
+    """The name of a run: as given, or random. Raises UsageError for one that is invalid or taken."""
     from gotlang.report.history import NAME, History
 
     if given is None:
@@ -399,7 +399,7 @@ def _name(given: str | None) -> str:
 
 
 def _traces(order: Order, name: str, stack: ExitStack) -> Iterator[Any]:
-    """The trace and the telemetry that were asked for; those that are incomplete are reported at the end."""
+    """The trace and the telemetry that were requested; incomplete ones are reported at the end."""
     from gotlang.report.trace import Trace
 
     about: dict[str, Any] = {
@@ -442,7 +442,7 @@ def _record(order: Order, name: str) -> RunRecord:
 
 
 def _summary(result: Result, order: Order, seconds: float) -> None:
-    """What a run gave and cost. `seconds` is how long it really took."""
+    """The result of a run and its cost. `seconds` is the real time it took."""
     style = Style.of(sys.stderr)
     outcome = result.outcome
     complain("")
@@ -499,7 +499,7 @@ def _metric(result: Result) -> str:
 
 
 def _failures(found: Sequence[Failure], sources: Mapping[str, Source], *, told: str = "") -> None:
-    """What failed, grouped by reason, each with its first place in the source; but for reasons in `told`, the
+    """Failures, grouped by reason, each with its first place in the source; except for reasons in `told`, the
     message that follows."""
     from gotlang.api import within
 

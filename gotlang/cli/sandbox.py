@@ -1,4 +1,4 @@
-"""`gotc run --sandbox`: what the options ask for, and the process restricted to it."""
+"""`gotc run --sandbox`: its options, and the restriction of the process."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def enter(context: click.Context, chosen: dict[str, Any]) -> None:
 
 
 def _tell(context: click.Context, words: str) -> None:
-    """Report that a limit was reached, on both streams as every error."""
+    """Report that a limit was exceeded, on both streams like every error."""
     error = GotError(f"a limit of the sandbox ended it: {words}")
     error.exit_code = output.LIMITED
     with suppress(OSError):

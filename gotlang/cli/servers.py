@@ -1,4 +1,4 @@
-"""`gotc lsp` serves an editor, `gotc studio` a browser on this machine alone."""
+"""`gotc lsp` serves an editor, `gotc studio` a browser on this machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lsp_command(stdio: bool) -> int:
         raise UsageError("the language server needs pygls", help=pip_install("lsp"))
     from gotlang.lsp.server import server
 
-    # It closes its output at the end; the process's own is flushed after that.
+    # It closes its output at the end, but the process's own is flushed after that.
     serving = server()
     serving.start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
     return int(serving.protocol.abrupt)
@@ -55,7 +55,7 @@ def studio_command(folder: str, port: int, no_browser: bool) -> int:
     path = Path(folder).resolve()
     if not path.is_dir():
         raise UsageError(f"there is no folder {folder}")
-    os.chdir(path)  # the folder's settings are those of the studio
+    os.chdir(path)  # the folder's settings apply to the studio
     server = Server(Studio(path), port)
     say(server.address)
     sys.stdout.flush()

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _AGAIN = 60
-"""Characters of a thought's value that another operation created."""
+"""Maximum length of a thought's value that another operation created."""
 _ROWS = 20
-"""Rows and trials that are shown without `--all`."""
+"""Maximum number of rows and trials that are shown without `--all`."""
 
 
 @click.command("show")
@@ -34,7 +34,7 @@ _ROWS = 20
 @opt.json_option
 def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
     """Show a run: its inputs, result and cost, and the thoughts of each operation. Of an evaluation or
-    comparison: metrics, and what each scheme gave for a ROW; of a study: its trials.
+    comparison: metrics, and each scheme's result for a ROW; of a study: its trials.
 
     RUN is a name of `gotc runs`, a prefix of one, or `last`, the latest of `gotc run`; OPERATION is a number
     from this list, to show its prompts and responses, which come from the cache of the run. The name of a
@@ -110,7 +110,7 @@ def _header(record: RunRecord) -> None:
 
 @final
 class _Shown:
-    """Titles of operations in the words of the program: the step, its place, the iteration of its block."""
+    """Titles of operations in the program's terms: the step, its place, the iteration of its block."""
 
     def __init__(self, lines: Sequence[dict[str, Any]]) -> None:
         self._names = block_names(lines)
@@ -161,7 +161,7 @@ def _short(shown: _Shown, line: dict[str, Any]) -> None:
 
 
 def _reasons(line: dict[str, Any]) -> list[str]:
-    """Why an operation failed; if it did not, why responses gave no thought, each reason once."""
+    """Why an operation failed; if it did not, why responses yielded no thought, each reason once."""
     failed = line.get("failed", ())
     whole = [reason for draw, reason in failed if draw is None]
     return whole or list(dict.fromkeys(reason for _, reason in failed))
@@ -206,8 +206,8 @@ def _whole(shown: _Shown, line: dict[str, Any], cache: Cache | None) -> None:
 
 
 def _results(history: History, record: RunRecord, *, row: int | None, all: bool, json: bool) -> int:
-    """Show it; only one row or trial of it, if `row` is given. Raises UsageError for one that it does not
-    have, and for a damaged record."""
+    """Show it; only one row or trial of it, if `row` is given. Raises UsageError for one that does not exist,
+    and for a damaged record."""
     from gotlang.report.history import state_now
 
     study = record.kind == "tune"

@@ -1,4 +1,4 @@
-"""`gotc test`: the tests and laws of programs, for people, JUnit, GitHub and scripts."""
+"""`gotc test`: the tests and laws of programs, as text, for JUnit, GitHub and scripts."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_command(files: tuple[str, ...], **chosen: Any) -> int:
 
 
 def _programs() -> list[str]:
-    """The programs of the current folder that have tests."""
+    """The programs in the current folder that have tests."""
     found = sorted(path for path in Path().glob("*.got") if path.is_file())
     return [str(path) for path in found if _has_tests(path)]
 
@@ -122,7 +122,7 @@ def _has_tests(path: Path) -> bool:
 
 
 def _check(files: tuple[str, ...], loaded: list[Program], chosen: dict[str, Any]) -> None:
-    """Raises UsageError where there is nothing to run, and for options that exclude each other."""
+    """Raise UsageError if there is nothing to run, and for options that exclude each other."""
     if not loaded:
         raise UsageError(
             "no program in this folder has a test", help='name the files, or write `test "name": expression`'
@@ -177,7 +177,7 @@ def _options(program: Program, chosen: dict[str, Any]) -> Options:
 
 
 def _lines(result: TestResult) -> Iterator[str]:
-    """A result for people: the verdict, the share of a law, and the counterexample."""
+    """A result as text: the verdict, the share of a law, and the counterexample."""
     share = f": {_share(result)}" if result.kind == "law" else ""
     yield f"  {result.verdict:<13}  {result.name}{share}"
     if result.verdict == "holds":
@@ -217,7 +217,7 @@ def _github(report: TestReport, program: Program) -> Iterator[str]:
 
 
 def _junit(reports: list[TestReport]) -> str:
-    """A test suite for each program; what is undecided is skipped."""
+    """A test suite for each program; undecided tests are skipped."""
     return junit({report.program: [_case(report, result) for result in report.results] for report in reports})
 
 

@@ -1,4 +1,4 @@
-"""`gotc trust`: which folders may run their Python, and reach out of themselves with their settings."""
+"""`gotc trust`: folders whose Python may run, and whose settings may point outside them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gotlang.files import project, read_source
 from gotlang.writing import real_path
 
 _SHOWN = 8
-"""Python files that are named."""
+"""Maximum number of Python files that are named."""
 _MODEL = re.compile(r'"((?:local|replay):[^"\n]+)"')
 """A model in a file, as a program names it."""
 _SERVER = re.compile(r'^import[ \t]+mcp[ \t]+"([^"\\\n]+)"', re.MULTILINE)
 """The command or address of an MCP server that a program imports."""
 _PASSED_BY = ("node_modules", "__pycache__", "site-packages")
-"""Folders that hold no programs of a project, beside those that begin with a dot."""
+"""Folders without programs of a project, in addition to those that begin with a dot."""
 
 
 @click.command("trust")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gotlang.tune.tuned import Tuned
 
 _NOT_STORED = ("file", "apply", "pick", "out", "report", "json", "quiet", "resume")
-"""Options that the history does not store: the rest repeats a study."""
+"""Options that the history does not store; the others repeat a study."""
 BUDGET = 3
 """The exit code of a study that its budget ended."""
 _MOST_LINES = 8
@@ -111,7 +111,7 @@ def tune_command(**chosen: Any) -> int:
             recorder.end(done, str(out))
     try:
         done.tuned.write(out)
-    except UsageError as error:  # what was paid for is shown
+    except UsageError as error:  # the result of what was paid for is shown
         document({**done.to_dict(), "file": None, "applied": []})
         message(error.message, "the result is printed instead, with the file's content under `tuned`")
         return FAILED
@@ -143,8 +143,8 @@ def tune_command(**chosen: Any) -> int:
 
 
 def _write_program(program: CheckedProgram, found: Tuned, path: Path) -> list[str]:
-    """Write the program as a study of its structure has changed it; gives the changes, the lines of a unified
-    diff. None, and nothing is written, where the study changed no structure."""
+    """Write the program with the structure that a study found; returns the lines of a unified diff. None, and
+    nothing is written, if the study changed no structure."""
     from gotlang.tune.structure import restructured
     from gotlang.tune.tuned import own_text, tuned
 
@@ -166,7 +166,7 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
     given = {"trials": chosen["trials"], "test": chosen["test"], "budget": chosen["max_usd"]}
     source = click.get_current_context().get_parameter_source
     if source("max_usd") is ParameterSource.DEFAULT_MAP and plan.budget is not None:
-        given["budget"] = min(plan.budget, chosen["max_usd"])  # a file's limit for all runs raises no study's
+        given["budget"] = min(plan.budget, chosen["max_usd"])  # a general limit raises no study's
     if source("seed") is not ParameterSource.DEFAULT:
         given["seed"] = chosen["seed"]
     return replace(
@@ -217,7 +217,7 @@ def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None
             value = value if point.held_out is None else f"{point.held_out.compared[0].tuned or 0:.4g}"
             verdict = "" if point is done.front[0] else f", {judged}"
             cost = amount("cost", point.cost)
-            say(f"  {point.title}: {value} at {cost} a row{verdict} · {point_text(point.trial.point)}")
+            say(f"  {point.title}: {value} at {cost} per row{verdict} · {point_text(point.trial.point)}")
     whose = "the original's values" if done.written is done.front[0] else done.written.title
     say(f"{out} holds {whose}")
     for step in next_steps(done, command, str(out)):
@@ -249,7 +249,7 @@ def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None
 
 @final
 class Recorder:
-    """Records a study in the history: how far it is, and how it ended. Within its block, an error and an
+    """Records a study in the history: its progress, and its end. Within its block, an error and an
     interruption are recorded too."""
 
     def __init__(self, plan: StudyPlan, options: Options, chosen: dict[str, Any], command: str) -> None:
@@ -282,12 +282,12 @@ class Recorder:
         self._journal.update(known)
 
     def record_outage(self, outage: str) -> None:
-        """Record that the model does not respond, or with an empty text that it does again."""
+        """Record that the model does not respond or, with an empty text, that it responds again."""
         self._outage = outage
         self._journal.update(lambda: ({**self._document, "outage": outage}, []))
 
     def end(self, done: StudyResult, file: str) -> None:
-        """Record what was found; `file` is the tuned file."""
+        """Record the result; `file` is the tuned file."""
         from gotlang.report.studied import study_document, trial_lines
 
         self._journal.start()
@@ -356,7 +356,7 @@ class Watch:
         return Group(self._shown, Text(outage, style="bold red")) if outage else self._shown
 
     def headline(self, progress: StudyProgress, budget: StudyBudget) -> str:
-        """Points, rows run, the best and the money in one line."""
+        """Points, rows run, the best point and the spending on one line."""
         points = count(len(progress.finished), "point")
         parts = [f"{points}, {count(progress.cells, 'row')} ({progress.share:.0%} of the search's limit)"]
         best = progress.best

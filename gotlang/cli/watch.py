@@ -1,4 +1,4 @@
-"""`--watch`: a command again whenever a file that it reads has changed."""
+"""`--watch`: repeats a command whenever a file that it reads has changed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gotlang.cli.output import complain, count
 from gotlang.errors import GotError, UsageError
 
 _WATCHED = "_GOTC_WATCHED"
-"""Set for the command that runs again and again, which does not watch itself."""
+"""Set for the repeated command, which does not watch."""
 _PAUSE_S = 0.3
 _NAMED = ("data", "inputs", "tuned", "answers", "recording", "prices")
-"""Options that name a file which is read."""
+"""Options that name a file to be read."""
 _SETTINGS = ("gotc.toml", "pyproject.toml")
 
 
@@ -30,12 +30,12 @@ WATCH = opt.flag(
 
 
 def is_first() -> bool:
-    """Whether this is not a command that runs again and again."""
+    """Whether this is not a repeated command."""
     return _WATCHED not in os.environ
 
 
 def watchable(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the option `--watch`."""
+    """Add the option `--watch` to a command."""
 
     @functools.wraps(command)
     def run(*context: Any, watch: bool, **chosen: Any) -> int:
@@ -46,13 +46,14 @@ def watchable(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def again(chosen: Mapping[str, Any]) -> int:
-    """Run the command of this process again and again. The exit code: 0, or of what Ctrl-C interrupted."""
+    """Run the command of this process repeatedly. Returns the exit code: 0, or that of the run that Ctrl-C
+    interrupted."""
     if "-" in _programs(chosen):
         raise UsageError("standard input cannot be watched", help="name the file of the program")
     import click
 
     arguments = click.get_current_context().find_root().obj
-    # The current folder, which may be a stranger's, is no place to import from.
+    # Nothing is imported from the current folder, which may be untrusted.
     command = [sys.executable, "-P", "-m", "gotlang", *arguments]
     try:
         while True:
@@ -71,7 +72,7 @@ def again(chosen: Mapping[str, Any]) -> int:
 
 
 def _run(command: list[str]) -> int | None:
-    """Run a command to its end; its exit code if Ctrl-C ended it, otherwise None."""
+    """Run a command to its end; returns its exit code if Ctrl-C ended it, otherwise None."""
     interrupted = False
     sys.stdout.flush()
     import subprocess
@@ -81,7 +82,7 @@ def _run(command: list[str]) -> int | None:
             try:
                 code = process.wait()
                 return code if interrupted else None
-            except KeyboardInterrupt:  # the command has it too, and finishes what is under way
+            except KeyboardInterrupt:  # the command gets it too, and finishes requests in flight
                 interrupted = True
 
 
@@ -91,18 +92,18 @@ def _programs(chosen: Mapping[str, Any]) -> list[str]:
 
 
 def _read(chosen: Mapping[str, Any]) -> Iterator[Path]:
-    """The files and folders that the command reads, also those that are missing."""
+    """The files and folders that the command reads, including missing ones."""
     for name in _programs(chosen):
         program = Path(name)
         yield program
         try:
             found = files_of(source(name), program.parent.resolve())
         except GotError:
-            continue  # the command tells it
+            continue  # the command reports it
         for path in found:
             yield path
             if path.suffix == ".py":
-                yield from path.parent.glob("*.py")  # what it may import
+                yield from path.parent.glob("*.py")  # files that it may import
     yield from (Path(chosen[option]) for option in _NAMED if chosen.get(option) not in (None, "-"))
     for _, text in chosen.get("input", ()):
         if text.startswith("@") and not text.startswith("@@"):
@@ -112,7 +113,7 @@ def _read(chosen: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def _stamps(paths: set[Path]) -> dict[str, tuple[int, int]]:
-    """The files at paths, and those in folders among them, with when they changed, and their size."""
+    """The files at paths, and those in folders among them, with their modification times and sizes."""
     found = {}
     for path in paths:
         files = (path, *path.rglob("*")) if path.is_dir() else (path,)

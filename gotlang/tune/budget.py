@@ -70,7 +70,7 @@ class StudyBudget(SharedBudget):
             most = dollars(float(stored.uncertain.usd))
             parts.append(f"{most} uncertain, of requests that failed or whose process was killed")
         if stored.reserved.usd:
-            parts.append(f"{dollars(float(stored.reserved.usd))} reserved by requests under way")
+            parts.append(f"{dollars(float(stored.reserved.usd))} reserved by requests in flight")
         if self.max_usd is not None and self._total is not None and self.max_usd < self._total:
             parts.append(f"{dollars(self._total - self.max_usd)} reserved for its later stages")
         words = f"the study's budget of {dollars(self._total)} does not allow the next request: "

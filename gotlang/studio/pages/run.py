@@ -122,7 +122,7 @@ def _progress(record: RunRecord, lines: Sequence[dict[str, Any]]) -> Iterator[tu
     running = sum(line["state"] == "running" for line in lines)
     usd = [t["usd"] for line in lines for t in line["thoughts"] if "value" in t and t.get("usd") is not None]
     yield "", f"running for {time.time() - record.started:.0f} s"
-    yield "", f"{paid:,} calls, {cached:,} from cache, {running:,} under way"
+    yield "", f"{paid:,} calls, {cached:,} from cache, {running:,} in flight"
     if usd:
         yield "", f"{dollars(sum(usd))} so far"
 
