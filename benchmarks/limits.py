@@ -20,7 +20,7 @@ from measurement import options, report
 from support.allowance import Allowance, Kind
 from support.rationing import rush
 
-from gotlang.models.limits import Limits
+from gotlang.models.limits import EndpointGate
 
 GRID: list[tuple[float | None, float | None]] = [
     (20, None),
@@ -43,7 +43,7 @@ def worst(known: str, requests: float | None, tokens: float | None, minutes: flo
     used, refused = 1e9, 0.0
     for kind in get_args(Kind):
         stated = (requests, tokens) if known == "given" else (None, None)
-        limits = Limits(*stated, clock=lambda: asyncio.get_running_loop().time())
+        limits = EndpointGate(*stated, clock=lambda: asyncio.get_running_loop().time())
         allowance = Allowance(requests, tokens, kind=kind, headers=known == "headers")
         done = rush(limits, allowance, minutes=minutes, latency_s=LATENCY_S)
         used, refused = min(used, done.throughput), max(refused, done.refused)

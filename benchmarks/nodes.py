@@ -196,19 +196,19 @@ def _requests(address: str, first: int, count: int, budget: bool) -> None:
     from support.caches import a_request, an_answer
 
     from gotlang.cache import open_cache
-    from gotlang.cache.coordination import Amount
+    from gotlang.cache.coordination import Charge
 
     cache = open_cache(address)
     shared = cache.coordination()
     assert shared is not None
     shared.make("all", Fraction(10**5), 10**9)
-    most = Amount(1, Fraction(1, 10**4))
+    most = Charge(1, Fraction(1, 10**4))
     for number in range(first, first + count):
         request = a_request(number)
         key = request.key()
         cache.get(key, [0])
         if budget and number % LEASE_CALLS == first % LEASE_CALLS:
-            loan = shared.reserve("all", Amount(LEASE_CALLS, LEASE_CALLS * most.usd)) or ""
+            loan = shared.reserve("all", Charge(LEASE_CALLS, LEASE_CALLS * most.usd)) or ""
         shared.claim(key, [0])
         cache.get(key, [0])
         if budget:
@@ -264,7 +264,7 @@ def measure() -> Constants:
             costs[budget] = (_processor(server) - before) / (4 * count)
     with postgres_schema() as schema:
         from gotlang.cache import open_cache
-        from gotlang.cache.coordination import Amount
+        from gotlang.cache.coordination import Charge
 
         cache = open_cache(schema)
         shared = cache.coordination()
@@ -272,7 +272,7 @@ def measure() -> Constants:
         shared.make("all", Fraction(10), 10**9)
         began = time.perf_counter()
         for _ in range(500):
-            shared.reserve("all", Amount(1, Fraction(1, 10**6)))
+            shared.reserve("all", Charge(1, Fraction(1, 10**6)))
         row_s = (time.perf_counter() - began) / 500 / 2  # of four round trips two are after the row is locked
         shared.close()
         cache.close()

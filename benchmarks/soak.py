@@ -28,7 +28,7 @@ from gotlang.api import Options, Session, compile
 from gotlang.cache import open_cache
 from gotlang.models.base import ModelOptions, Price
 from gotlang.models.endpoint import Endpoint
-from gotlang.models.failures import NoResponse, Response
+from gotlang.models.failures import HttpResponse, NoResponse
 from gotlang.models.openai import OpenAIModel
 
 PROGRAM = """
@@ -55,7 +55,7 @@ class Wire:
     def prepare(self) -> None:
         pass
 
-    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
+    async def send(self, body: Mapping[str, Any], key: str) -> HttpResponse | NoResponse:
         await asyncio.sleep(0)
         self.requests += 1
         n = int(body.get("n", 1))
@@ -68,7 +68,7 @@ class Wire:
         said = str(len(body["messages"][-1]["content"]))
         choices = [{"index": i, "message": {"content": said}, "finish_reason": "stop"} for i in range(n)]
         usage = {"prompt_tokens": 12, "completion_tokens": 2 * n}
-        return Response(200, {}, json.dumps({"choices": choices, "usage": usage}))
+        return HttpResponse(200, {}, json.dumps({"choices": choices, "usage": usage}))
 
     async def close(self) -> None:
         pass

@@ -124,7 +124,7 @@ def files() -> Iterator[tuple[Path, str]]:
 
 def textmate() -> str:
     """TextMate's grammar: the rules that the lexer of Pygments is made of."""
-    from gotlang.highlighting.rules import CONTEXTS, Match, Rule
+    from gotlang.highlighting.rules import CONTEXTS, PatternMatch, Rule
 
     def captures(kinds: str) -> dict[str, dict[str, str]]:
         numbered = enumerate(kinds.split(), 1 if " " in kinds else 0)
@@ -133,7 +133,7 @@ def textmate() -> str:
     def converted(rule: Rule) -> dict[str, Any]:
         if isinstance(rule, str):
             return {"include": f"#{rule}"}
-        if isinstance(rule, Match):
+        if isinstance(rule, PatternMatch):
             return {"match": rule.pattern, "captures": captures(rule.kinds)}
         inside = [{"include": f"#{rule.inside}"}] if CONTEXTS[rule.inside] else []
         found = {

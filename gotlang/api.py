@@ -227,13 +227,13 @@ class Program(CheckedProgram):
         need known answers. Raises UsageError if columns cannot be inferred, if no row is selected, and for a
         cell that cannot be read.
         """
-        from gotlang.data.selection import Selection
+        from gotlang.data.selection import RowSelection
         from gotlang.evaluate.rows import Dataset, read_dataset
 
         if isinstance(data, Dataset):
             return data
         chosen = self.scheme(scheme) if scheme is None or isinstance(scheme, str) else scheme
-        selection = Selection.of(rows, sample, limit)
+        selection = RowSelection.of(rows, sample, limit)
         return read_dataset(_records(data), self.ir(0), chosen, columns, selection, metrics=metrics)
 
     async def aevaluate(
@@ -530,7 +530,7 @@ class Program(CheckedProgram):
         Raises UsageError, CompileError with every error in the expressions, RunError and BudgetExceeded, the
         last if not even the original could be measured.
         """
-        from gotlang.data.selection import Selection
+        from gotlang.data.selection import RowSelection
         from gotlang.tune.plan import make_plan
         from gotlang.tune.study import run_study
 
@@ -551,7 +551,7 @@ class Program(CheckedProgram):
             sampler=sampler,
             **settings,
         )
-        plan = dataclasses.replace(plan, selection=Selection.of(rows, sample, None))
+        plan = dataclasses.replace(plan, selection=RowSelection.of(rows, sample, None))
         return await run_study(plan, prepare(self, options), folder=folder, observe=observe)
 
     tune = _blocking(atune)

@@ -48,7 +48,7 @@ _Question = tuple[_What, str, str, str]
 
 
 @final
-class Checked(Struct, frozen=True):
+class CheckResult(Struct, frozen=True):
     """The result of a check: whether there is no error, the diagnostics, and the texts that they point
     into."""
 
@@ -75,13 +75,13 @@ class _Record(Struct, frozen=True):
         return repr((self.gotc, self.text, self.asked)).encode("utf-8", "surrogatepass")
 
 
-def check(source: Source, folder: Path) -> Checked:
+def check(source: Source, folder: Path) -> CheckResult:
     """Check a program that may import only from `folder`, an absolute path; an unchanged program is not
     checked again."""
     if (known := _known(source, folder)) is not None:
         return known[1]
     made, _ = _made(source, folder)
-    return Checked(made.ok, made.diagnostics, made.sources)
+    return CheckResult(made.ok, made.diagnostics, made.sources)
 
 
 def compiled(source: Source, folder: Path) -> Compilation | Recalled:
@@ -151,7 +151,7 @@ def _keep(place: Path, data: bytes | None) -> None:
             old.unlink()
 
 
-def _known(source: Source, folder: Path) -> tuple[_Record, Checked] | None:
+def _known(source: Source, folder: Path) -> tuple[_Record, CheckResult] | None:
     """The record and the result of an earlier check of the same program; None if there is none, or if a
     dependency has changed."""
     place = _place(source.name, folder)
@@ -169,7 +169,7 @@ def _known(source: Source, folder: Path) -> tuple[_Record, Checked] | None:
         return None
     texts = {**files.texts, source.name: source.text}
     sources = {name: Source.of(name, texts[name]) for name in record.sources}
-    return record, Checked(record.ok, record.diagnostics, sources)
+    return record, CheckResult(record.ok, record.diagnostics, sources)
 
 
 @final

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from gotlang.consequences import Unknown, on_line, unfinished
+from gotlang.consequences import UnknownNames, on_line, unfinished
 from gotlang.diagnostics import Diagnostic, Fix, Label, Report, in_order
 from gotlang.errors import CompileError, GotError, UsageError
 from gotlang.gc_tuning import relaxed_gc
@@ -192,7 +192,7 @@ def _compile(
     shown = {**shown, **inlined.shown}
     if unused:
         report.diagnostics += _in_unused(linked, unused, functions, sources, report, shown)
-    unknown = Unknown(modules, sources, found)
+    unknown = UnknownNames(modules, sources, found)
     if any(d.code == "GOT0107" for d in diagnostics):
         unknown.names.add("*")  # a file that was not imported
     for d in report.diagnostics:

@@ -36,7 +36,7 @@ _UNFINISHED = frozenset(
 """Errors that a line has while its last word is being typed."""
 
 
-class Unknown:
+class UnknownNames:
     """The unknown parts of a program: the names that unreadable lines may have declared (`*` for any, `*A`
     for any operation, `so*` for those with this prefix), and the places whose first line is unreadable."""
 

@@ -151,7 +151,7 @@ class Scorer(Struct, frozen=True, eq=False):
 
 
 @final
-class Kept(Struct, frozen=True):
+class KeptScores(Struct, frozen=True):
     """Of `total` thoughts all but the `fresh` ones have the score of this scorer, which is not computed
     again; without a scorer it is unknown whose scores are kept."""
 
@@ -174,7 +174,7 @@ class Flow(Struct, frozen=True):
     single: bool = False
     part: Flow | None = None
     start: bool = False
-    kept: Kept | None = None
+    kept: KeptScores | None = None
     scorer: Scorer | None = None
     repeated: bool = False
 
@@ -189,7 +189,7 @@ class Flow(Struct, frozen=True):
             self.volume.or_(other.volume),
             self.single and other.single,
             start=self.start and other.start,
-            kept=self.kept if self.kept == other.kept else Kept(),
+            kept=self.kept if self.kept == other.kept else KeptScores(),
             scorer=self.scorer if self.scorer == other.scorer else None,
             repeated=self.repeated or other.repeated,
         )

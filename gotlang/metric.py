@@ -62,7 +62,7 @@ class ScoreKind(Struct, frozen=True):
 
 
 @final
-class Score(Struct, frozen=True):
+class MetricScore(Struct, frozen=True):
     """The score of one result; `reason` says why it is missing."""
 
     value: float | None = None
@@ -91,19 +91,21 @@ class Metric(Struct, frozen=True):
         inputs: Mapping[str, Any],
         evaluate: Evaluator,
         params: Mapping[str, Any],
-    ) -> Score:
+    ) -> MetricScore:
         """The score of a result, whose scheme scored it with `own`."""
         if self.step is None:
             missing = None if own is not None or not self.own else "the scheme gave the result no score"
-            return Score(own if self.own else None, missing)
+            return MetricScore(own if self.own else None, missing)
         names = {**params, **inputs, "it": value}
         try:
             if self.step.score is None and self.step.value is not None:
-                return Score(bounded(evaluate(self.step.value, names)))
+                return MetricScore(bounded(evaluate(self.step.value, names)))
             given = {name: evaluate(argument, names) for name, argument in self.step.arguments}
-            return Score(bounded(evaluate(evaluate.scores[str(self.step.score)].value, {**params, **given})))
+            return MetricScore(
+                bounded(evaluate(evaluate.scores[str(self.step.score)].value, {**params, **given}))
+            )
         except EvaluationError as error:
-            return Score(reason=f"`{self.kind.name}` has no value: {error.message}")
+            return MetricScore(reason=f"`{self.kind.name}` has no value: {error.message}")
 
 
 def metric_of(program: Program, scheme: Scheme) -> Metric:
@@ -175,18 +177,18 @@ def measure(
     truth: Any,
     evaluate: Evaluator,
     params: Mapping[str, Any],
-) -> dict[str, Score]:
+) -> dict[str, MetricScore]:
     """The metrics of a result by name."""
     found = {}
     for metric in metrics:
         names = {**params, **inputs, TRUTH: truth, metric.parameters[0][0]: value}
         if looks_at_truth(metric) and truth is None:
-            found[metric.name] = Score(reason=NO_TRUTH)
+            found[metric.name] = MetricScore(reason=NO_TRUTH)
             continue
         try:
-            found[metric.name] = Score(bounded(evaluate(metric.value, names)))
+            found[metric.name] = MetricScore(bounded(evaluate(metric.value, names)))
         except EvaluationError as error:
-            found[metric.name] = Score(reason=f"it has no value: {error.message}")
+            found[metric.name] = MetricScore(reason=f"it has no value: {error.message}")
     return found
 
 

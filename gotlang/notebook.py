@@ -59,15 +59,15 @@ def load(shell: Any) -> None:
 # ---------------------------------------------------------------- the magic
 
 
-class _Words(argparse.ArgumentParser):
+class _CellArguments(argparse.ArgumentParser):
     """The arguments of `%%got`; an error in them is one message."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"%%got: {message}", help=self.format_usage().strip())
 
 
-def _words() -> _Words:
-    words = _Words("%%got", add_help=False, exit_on_error=False)
+def _words() -> _CellArguments:
+    words = _CellArguments("%%got", add_help=False, exit_on_error=False)
     words.add_argument("name", nargs="?", default="program")
     words.add_argument("--scheme")
     words.add_argument("--input", action="append", default=[], metavar="NAME=VALUE")

@@ -8,11 +8,11 @@ from typing import Any, cast, final
 
 def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
     """As `re.compile`, for a pattern at module level."""
-    return cast("re.Pattern[str]", _Lazy(text, flags))
+    return cast("re.Pattern[str]", _LazyPattern(text, flags))
 
 
 @final
-class _Lazy:
+class _LazyPattern:
     def __init__(self, text: str, flags: int) -> None:
         self.pattern, self.flags = text, flags
 

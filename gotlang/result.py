@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Self, final
 from msgspec import Struct, field, structs
 
 from gotlang.errors import InvalidResult, PartialResult, RunError, UsageError
-from gotlang.metric import NO_TRUTH, Metric, Score
+from gotlang.metric import NO_TRUTH, Metric, MetricScore
 from gotlang.models.base import Address
 from gotlang.models.prices import NOTHING_SPENT as NOTHING_SPENT
 from gotlang.models.prices import Spent as Spent
@@ -81,11 +81,11 @@ class Result(Displayed, Struct, frozen=True, eq=False):
     seed: int
     outcome: Outcome
     metric: Metric
-    scored: Score
+    scored: MetricScore
     sources: Mapping[str, Source] = field(default_factory=dict)
     endpoints: Sequence[Address] = ()
     """The addresses used, except providers' own."""
-    measures: Mapping[str, Score] = field(default_factory=dict)
+    measures: Mapping[str, MetricScore] = field(default_factory=dict)
     """The metrics that the program declares for its result: the value of each, or why it is missing."""
 
     @property

@@ -20,7 +20,7 @@ from gotlang.files import project
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Scheme
-from gotlang.metric import Score, measure
+from gotlang.metric import MetricScore, measure
 from gotlang.models.base import Address, Model, ModelOptions
 from gotlang.models.prices import Spent
 from gotlang.models.registry import ModelPool, model_limits, open_model, specs_named
@@ -37,7 +37,7 @@ from gotlang.runtime.run import Runner, check_params, check_truth
 if TYPE_CHECKING:
     from gotlang.cache.cassette import Recording
     from gotlang.runtime.sampler.budget import Budget
-    from gotlang.runtime.sampler.recorder import Recorder
+    from gotlang.runtime.sampler.recorder import CassetteRecorder
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class Session:
         self._own_cache: Cache | None = None
         self.coordination: Coordination | None = None
         self._alive: asyncio.Task[None] | None = None
-        self._recorder: Recorder | None = None
+        self._recorder: CassetteRecorder | None = None
         self.on_unrecorded: Callable[[UsageError], None] | None = None
         """Called with the error of a recording that cannot be written; without it, closing raises it."""
         self._hidden = ExitStack()
@@ -138,9 +138,9 @@ class Session:
             if options.on_cache_loss == "stop":
                 self.runner.on_loss = self._cache_lost
             if options.record is not None:
-                from gotlang.runtime.sampler.recorder import Recorder
+                from gotlang.runtime.sampler.recorder import CassetteRecorder
 
-                self.runner.record = self._recorder = Recorder(Path(options.record))
+                self.runner.record = self._recorder = CassetteRecorder(Path(options.record))
         except BaseException:
             await self._close()
             raise
@@ -328,7 +328,7 @@ class Session:
         if truth is not None:
             check_truth(chosen, truth)
         outcome = await self.runner.run(chosen, inputs, truth, has_truth=truth is not None)
-        metric, scored, measures = self.program.metric(chosen), Score(), dict[str, Score]()
+        metric, scored, measures = self.program.metric(chosen), MetricScore(), dict[str, MetricScore]()
         if outcome.value is not None:
             evaluate = Evaluator({s.name: s for s in self.ir.scores}, self.runner.functions)
             scored = metric.score(outcome.score, outcome.value, inputs, evaluate, self.params)

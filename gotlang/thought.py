@@ -27,7 +27,7 @@ def several(kept: T | tuple[T, ...]) -> tuple[T, ...]:
 
 
 @final
-class Asked(NamedTuple):
+class Rating(NamedTuple):
     """A number that models returned for a thought: the name under which it is used (None: it is the score),
     the scorer, and the number."""
 
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 
 
 @final
-class Response(Struct, frozen=True, eq=False, gc=False):
+class ResponseLogprobs(Struct, frozen=True, eq=False, gc=False):
     """The log-probabilities of the response that a thought was parsed from: `logprob` is the mean per token
     (natural logarithm, None if unknown), `tokens` are the tokens with theirs, `alternatives` the most likely
     tokens at each position."""
@@ -56,12 +56,12 @@ class Judged(Struct, frozen=True, eq=False):
     score: float | None = None
     lower: bool = False
     valid: bool | None = None
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[Rating, ...] = ()
     kept: bool = False
     claim: BeyondBest | bool = False
 
 
-NO_RESPONSE = Response()
+NO_RESPONSE = ResponseLogprobs()
 _NOT_JUDGED = Judged()
 
 
@@ -81,7 +81,7 @@ class Thought(Struct, frozen=True, eq=False):
     made_from: Thought | tuple[Thought, ...] = ()
     usd: float | None = None
     call: str | None = None
-    response: Response = NO_RESPONSE
+    response: ResponseLogprobs = NO_RESPONSE
     judged: Judged = _NOT_JUDGED
 
     empty: ClassVar[bool] = False
@@ -161,7 +161,7 @@ class Thought(Struct, frozen=True, eq=False):
     ) -> Self:
         """The same thought with a number that a model returned for it: as its score, or under a name that an
         expression uses."""
-        asked = (*(old for old in self.judged.asked if old.note != note), Asked(note, scorer, score))
+        asked = (*(old for old in self.judged.asked if old.note != note), Rating(note, scorer, score))
         if note is not None:
             return self.found(asked=asked)
         return self.found(asked=asked, score=score, lower=lower, claim=claim)

@@ -47,7 +47,7 @@ class DynamicType(Struct, frozen=True):
 
 
 @final
-class Variable(Struct, frozen=True):
+class TypeVariable(Struct, frozen=True):
     """A type variable in a built-in's signature, bound by each call; `ordered` if its values must be
     ordered."""
 
@@ -274,7 +274,7 @@ class OptionalType(_Named, frozen=True):
 
 Named = OptionalType | ListType | PairType | DictType | RecordType | UnionType | LiteralType
 """The types that keep the name of their declaration."""
-Type = Simple | AnyType | DynamicType | Variable | Named
+Type = Simple | AnyType | DynamicType | TypeVariable | Named
 
 
 def as_declared(type_: Type) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gotlang.models.base import DecodingSettings, Message, Reply, Request
 from gotlang.models.endpoint import Endpoint
-from gotlang.models.failures import RequestFailure, Response, duration, requested_wait
+from gotlang.models.failures import HttpResponse, RequestFailure, duration, requested_wait
 from gotlang.models.http import read_body
 from gotlang.models.openai import OpenAIModel
 
@@ -63,7 +63,7 @@ def test_any_text_is_refused_in_words(body: str) -> None:
 
 @given(st.integers(300, 599), anything | st.fixed_dictionaries({"error": anything}))
 def test_any_error_body_is_told_on_one_short_line(status: int, payload: object) -> None:
-    failure = RequestFailure.from_status(Response(status, {}, json.dumps(payload)), ENDPOINT)
+    failure = RequestFailure.from_status(HttpResponse(status, {}, json.dumps(payload)), ENDPOINT)
     assert failure.words.startswith(f"HTTP {status}")
     assert len(failure.words) < 400
     assert "\n" not in failure.words

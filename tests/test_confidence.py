@@ -10,7 +10,7 @@ import pytest
 from gotlang.api import Options, check, compile
 from gotlang.errors import EvaluationError
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Reply, Request, Usage
-from gotlang.thought import Response, Thought, confidence, field_confidence
+from gotlang.thought import ResponseLogprobs, Thought, confidence, field_confidence
 
 HALF = math.log(0.5)
 SURE = math.log(0.9)
@@ -18,7 +18,7 @@ SURE = math.log(0.9)
 
 def thought(value: Any, *tokens: tuple[str, float]) -> Thought:
     mean = sum(p for _, p in tokens) / len(tokens) if tokens else None
-    return Thought(value, response=Response(mean, tokens))
+    return Thought(value, response=ResponseLogprobs(mean, tokens))
 
 
 def test_the_whole_answer_counts_a_token_on_average() -> None:

@@ -10,7 +10,7 @@ from support.gotc import ROOT
 from gotlang.editing.documents import Document, analyzed
 from gotlang.editing.modules import real
 from gotlang.editing.names import at, occurrences
-from gotlang.editing.rename import Edit, applied, renamable, renamed
+from gotlang.editing.rename import TextEdit, applied, renamable, renamed
 from gotlang.errors import UsageError
 
 FILES = {
@@ -116,7 +116,7 @@ def rename(folder: Path, name: str, marked: str, new: str, *others: str) -> dict
     return {Path(source).name: lines(source, edits) for source in sorted({e.source for e in edits})}
 
 
-def lines(source: str, edits: tuple[Edit, ...]) -> str:
+def lines(source: str, edits: tuple[TextEdit, ...]) -> str:
     old = Path(source).read_text()
     new = applied(old, [e for e in edits if e.source == source])
     changed = [b.strip() for a, b in zip(old.split("\n"), new.split("\n"), strict=True) if a != b]

@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from gotlang.api import Options, Program, Session, compile, run_to_end
-from gotlang.data.selection import Selection
+from gotlang.data.selection import RowSelection
 from gotlang.errors import RunError, UsageError
 from gotlang.evaluate.comparison import ComparedScheme, assemble
 from gotlang.evaluate.evaluation import Evaluation, RowRun, run_each
@@ -267,7 +267,7 @@ def test_rows_in_memory_are_data_too_with_inferred_columns() -> None:
     found = read_dataset([{"amount": 2, "answer": 2}, {"amount": 3, "answer": 4}], ir, ir.scheme("main"))
     assert found.matching.inferred == ("n", "truth")
     assert [(row.inputs, row.truth) for row in found.rows] == [({"n": 2}, 2), ({"n": 3}, 4)]
-    assert len(read_dataset([{"n": 1}] * 5, ir, ir.scheme("blind"), selection=Selection(limit=3))) == 3
+    assert len(read_dataset([{"n": 1}] * 5, ir, ir.scheme("blind"), selection=RowSelection(limit=3))) == 3
     with pytest.raises(UsageError, match="no rows"):
         read_dataset([], ir, ir.scheme("main"))
 

@@ -22,7 +22,7 @@ from support.studies import guess_study
 from gotlang import writing
 from gotlang.cli.main import exit_code
 from gotlang.errors import CacheError, GotError, UsageError
-from gotlang.tune.journal import Journal
+from gotlang.tune.journal import StudyJournal
 from gotlang.tune.space import Space
 from gotlang.tune.trials import Trial, TrialResult, TrialStore
 
@@ -47,7 +47,7 @@ def study(path: Path, trials: int = 3) -> dict[int, Trial]:
 
 
 def records(path: Path) -> list[dict[str, Any]]:
-    return Journal(path).read_logs(0)
+    return StudyJournal(path).read_logs(0)
 
 
 @pytest.mark.parametrize("old", [False, True])
@@ -67,7 +67,7 @@ def test_every_prefix_opens_with_its_whole_records_and_goes_on(tmp_path: Path, o
     for cut in sorted(some):
         path.write_bytes(whole[:cut])
         kept = whole[:cut].count(b"\n") - (not old)
-        journal = Journal(path)
+        journal = StudyJournal(path)
         assert journal.read_logs(0) == known[: max(kept, 0)]
         journal.append_logs([{"op_code": 6, "worker_id": "me", "cut": cut}])
         assert records(path) == [*known[: max(kept, 0)], {"op_code": 6, "worker_id": "me", "cut": cut}]
@@ -151,7 +151,7 @@ def test_a_write_that_fails_leaves_no_torn_line(
 ) -> None:
     path = tmp_path / "study.journal"
     study(path)
-    before, journal = path.read_bytes(), Journal(path)
+    before, journal = path.read_bytes(), StudyJournal(path)
     written = 0
 
     def full(file: int, content: bytes) -> int:
@@ -185,12 +185,12 @@ def test_a_write_that_fails_leaves_no_torn_line(
 def test_a_trial_of_a_stranger_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     path = tmp_path / "study.journal"
     study(path, 1)
-    journal = Journal(path)
+    journal = StudyJournal(path)
     for number, record in enumerate(logs := journal.read_logs(0)):
         if record.get("user_attr", {}).keys() & change.keys():
             logs[number] = {**record, "user_attr": change}
     path.write_bytes(b"gotc study 1\n")
-    Journal(path).append_logs(logs)
+    StudyJournal(path).append_logs(logs)
     with pytest.raises(UsageError, match="trial 0 in the study's storage is damaged"):
         TrialStore(str(path), "near", [False]).finished()
 
@@ -199,7 +199,7 @@ def test_records_that_are_no_operations_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.journal"
     for record in ({"op_code": 99}, {"op_code": 4}, {"op_code": 0, "worker_id": 3}, {"op_code": "x"}, {}):
         path.write_bytes(b"")
-        Journal(path).append_logs([{"op_code": 6, **record}])
+        StudyJournal(path).append_logs([{"op_code": 6, **record}])
         with pytest.raises(GotError):
             TrialStore(str(path), "near", [False])
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.caches import a_request
 
 from gotlang.cache import open_cache
-from gotlang.cache.coordination import NO_AMOUNT, Amount, Coordination
+from gotlang.cache.coordination import NO_CHARGE, Charge, Coordination
 from gotlang.errors import BudgetExceeded
 from gotlang.models.base import Price
 from gotlang.runtime.sampler import shared
@@ -54,7 +54,7 @@ class Worker:
             used = EACH * chance.choice((Fraction(1, 4), Fraction(1, 2), Fraction(1)))
             self.sent += EACH
             await asyncio.sleep(chance.choice((0, 0.001)))
-            allowance._settle(Amount(1, used))
+            allowance._settle(Charge(1, used))
             self.sent += used - EACH
         finally:
             allowance.end()
@@ -101,7 +101,7 @@ async def spend(path: Path, chance: random.Random, requests: int, lease: int, *,
     assert found is not None
     spent = sum(worker.sent for worker in workers)
     assert spent <= found.charged.usd + found.uncertain.usd <= limit
-    assert found.reserved == NO_AMOUNT  # what was borrowed and not spent is back
+    assert found.reserved == NO_CHARGE  # what was borrowed and not spent is back
     # Whoever was refused was so since not one more request fits.
     assert all(refused[:-2]) and limit - found.used.usd < EACH
     for each in owners:

@@ -16,7 +16,7 @@ from support.laws import tried
 from support.rationing import rush
 
 from gotlang.models.base import DecodingSettings, Message, Request, Usage
-from gotlang.models.limits import FIRST_CONCURRENCY, Limits, Pace, TokenEstimates, Window
+from gotlang.models.limits import FIRST_CONCURRENCY, EndpointGate, Pace, TokenEstimates, Window
 from gotlang.models.loops import VirtualTimeLoop
 
 T = TypeVar("T")
@@ -27,12 +27,12 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         return runner.run(main)
 
 
-def virtual(requests: float | None = None, tokens: float | None = None) -> Limits:
+def virtual(requests: float | None = None, tokens: float | None = None) -> EndpointGate:
     """Limits on the clock of the loop they are used in."""
-    return Limits(requests, tokens, clock=lambda: asyncio.get_running_loop().time())
+    return EndpointGate(requests, tokens, clock=lambda: asyncio.get_running_loop().time())
 
 
-async def send(limits: Limits, seconds: float = 1.0) -> float:
+async def send(limits: EndpointGate, seconds: float = 1.0) -> float:
     """One request that takes so long; when it was sent."""
     entered = await limits.acquire(limits.ticket(), lambda: (10.0, 100.0))
     try:
@@ -444,7 +444,7 @@ def test_whatever_headers_say_time_passes_while_somebody_waits(
     async def main() -> int:
         time = FakeTime()
         time.now = started
-        limits = Limits(clock=time.clock, sleep=time.sleep)
+        limits = EndpointGate(clock=time.clock, sleep=time.sleep)
         for _ in range(5):
             entered = await limits.acquire(limits.ticket(), lambda: (10.0, 100.0))
             said = {"limit": limit, "remaining": share * limit, "reset": reset_s}

@@ -42,11 +42,11 @@ from gotlang.api import Options, Session, compile, load
 from gotlang.errors import ModelError, RunError
 from gotlang.models.base import Permit, Price, Reply, Usage
 from gotlang.models.endpoint import Endpoint
-from gotlang.models.failures import ANY_OTHER, FREE, RequestFailure, Response
+from gotlang.models.failures import ANY_OTHER, FREE, HttpResponse, RequestFailure
 from gotlang.models.limits import GIVEN_UP_S, OUTAGE, PROBES
 from gotlang.models.prices import Spent, dollars
 from gotlang.result import Result
-from gotlang.runtime.sampler.budget import Allowance, Amount, Budget, cost
+from gotlang.runtime.sampler.budget import Allowance, Budget, Charge, cost
 
 PRICE = Price(1000.0, 1000.0)
 """A token is a tenth of a cent."""
@@ -89,7 +89,7 @@ def test_the_table_of_free_statuses_is_the_one_in_the_docs() -> None:
 @pytest.mark.parametrize("host", [*filter(None, FREE), "gateway.example"])
 @pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 504, 529, 599])
 def test_a_status_is_free_where_the_table_says_so(host: str, code: int) -> None:
-    failure = RequestFailure.from_status(Response(code, {}, "{}"), Endpoint(f"https://{host}/v1", "key"))
+    failure = RequestFailure.from_status(HttpResponse(code, {}, "{}"), Endpoint(f"https://{host}/v1", "key"))
     free = code == 409 or code in FREE.get(host, FREE[ANY_OTHER])
     assert (failure.retryable, failure.lost) == (True, not free)
 
@@ -202,7 +202,7 @@ def test_only_what_is_under_way_is_uncertain_when_it_is_cancelled() -> None:
             await asyncio.gather(task, return_exceptions=True)
             allowance.end()
         await model.close()
-        assert (budget.charged, budget.uncertain.calls, budget.free_calls) == (Amount(), 1, 1)
+        assert (budget.charged, budget.uncertain.calls, budget.free_calls) == (Charge(), 1, 1)
         return [(one.requests, one.uncertain.calls) for one in allowances]
 
     with OpenAIServer(faults=[stalled(5.0), limited({"retry-after": "60"})]) as server:

@@ -17,7 +17,7 @@ from benchmarks.schemes import program_of
 from gotlang.api import Options
 from gotlang.errors import RunError
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Reply, Request, Usage
-from gotlang.thought import Response, Thought, entry_confidence
+from gotlang.thought import ResponseLogprobs, Thought, entry_confidence
 
 LOST = -100.0
 Tokens = list[tuple[str, float]]
@@ -132,6 +132,6 @@ def test_questions_about_something_else_are_refused_and_not_answered() -> None:
 
 def test_the_confidence_of_an_entry_is_the_mean_of_its_tokens() -> None:
     tokens = (('{"a": ', -9.0), ("[1", -1.0), (", 2]", -2.0), (', "b": ', -9.0), ("[]}", -4.0))
-    subject = Thought({"a": [1, 2], "b": []}, response=Response(-5.0, tokens))
+    subject = Thought({"a": [1, 2], "b": []}, response=ResponseLogprobs(-5.0, tokens))
     assert entry_confidence(subject, "a") == pytest.approx(2.718281828**-1.5)
     assert entry_confidence(subject, "b") == pytest.approx(2.718281828**-4)

@@ -25,7 +25,7 @@ from support.openai_server import Fault, OpenAIServer, Seen, dropped, edited, ha
 from support.orders import compiled, on_virtual_time
 
 from gotlang.api import Options, Session, load
-from gotlang.cache.coordination import Amount
+from gotlang.cache.coordination import Charge
 from gotlang.errors import BudgetExceeded, RunError
 from gotlang.models.base import DecodingSettings, Message, Price, Request, Usage, token_bound
 from gotlang.models.simulated import SimulatedModel
@@ -91,7 +91,7 @@ def test_what_a_dear_request_gives_back_is_used() -> None:
         async def spend(request: Request, output_tokens: int) -> None:
             reservation = await budget.reserve(request, 1, price)
             await asyncio.sleep(1.0)
-            budget.settle(reservation, Amount(1, cost(price, Usage(0, output_tokens))))
+            budget.settle(reservation, Charge(1, cost(price, Usage(0, output_tokens))))
 
         cheaply = (spend(cheap, 10) for _ in range(12))
         found = await asyncio.gather(spend(dear, 10), *cheaply, return_exceptions=True)
@@ -99,7 +99,7 @@ def test_what_a_dear_request_gives_back_is_used() -> None:
         return budget
 
     budget = on_virtual_time(main)
-    assert budget.charged == Amount(8, Fraction(8, 10)), "one more could cross the limit"
+    assert budget.charged == Charge(8, Fraction(8, 10)), "one more could cross the limit"
 
 
 @tried(60)

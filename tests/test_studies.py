@@ -30,7 +30,7 @@ from gotlang.tune import allocation, search
 from gotlang.tune.outcome import StudyResult
 from gotlang.tune.plan import StudyPlan, make_plan, read_plan
 from gotlang.tune.points import PointRunner
-from gotlang.tune.search import Search
+from gotlang.tune.search import StudySearch
 from gotlang.tune.space import key_of
 from gotlang.tune.study import run_study, split, tune
 from gotlang.tune.tuned import apply, read_tuned, tuned
@@ -336,9 +336,9 @@ def test_no_test_row_reaches_the_search(plan: StudyPlan, monkeypatch: pytest.Mon
         return await ask(self, request, *more, **how)
 
     reached: list[set[int]] = []
-    run = Search.run
+    run = StudySearch.run
 
-    async def remembered(self: Search) -> None:
+    async def remembered(self: StudySearch) -> None:
         await run(self)
         assert not secret & set(asked)
         reached.append(inputs_in_reach(self))
@@ -348,7 +348,7 @@ def test_no_test_row_reaches_the_search(plan: StudyPlan, monkeypatch: pytest.Mon
         return await rows(self, point, some, **how)
 
     monkeypatch.setattr(SimulatedModel, "ask", noting)
-    monkeypatch.setattr(Search, "run", remembered)
+    monkeypatch.setattr(StudySearch, "run", remembered)
     monkeypatch.setattr(PointRunner, "rows", looked)
     tune(plan, folder=None)
     assert secret <= set(asked)

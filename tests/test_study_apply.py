@@ -20,7 +20,7 @@ from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Param
 from gotlang.syntax.format import format_expression, format_module
 from gotlang.tune.plan import plan_of
-from gotlang.tune.tuned import Shot, Texts, Tuned, apply, tuned
+from gotlang.tune.tuned import PromptTexts, Shot, Tuned, apply, tuned
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = sorted(p for p in (ROOT / "programs").glob("*.got") if "\nparam " in p.read_text())
@@ -85,7 +85,7 @@ def test_a_diff_of_a_few_lines(tmp_path: Path) -> None:
     for name in ("sorting.got", "sorting_sim.py", "readers.py"):
         shutil.copy(ROOT / "programs" / name, tmp_path)
     program = load(tmp_path / "sorting.got")
-    texts = {"merge": Texts('Merge them\nas "one".', (Shot({"left": [1], "right": [0]}, [0, 1]),))}
+    texts = {"merge": PromptTexts('Merge them\nas "one".', (Shot({"left": [1], "right": [0]}, [0, 1]),))}
     apply(program, Tuned("sorting", "got_rounds", {"sort_tries": 2, "merge_tries": 9, "rounds": 1}, texts))
     command = [
         "git",
@@ -187,7 +187,7 @@ def test_what_was_tuned_of_an_imported_file_is_written_into_it(tmp_path: Path) -
     (objective,) = plan_of(program.compilation, tmp_path).objectives
     assert objective.text == "twice(lib.off(result, n))"
     assert format_expression(objective.expression) == "lib__off(result, n) * 2"
-    texts = {"lib__guess": Texts("Guess again.")}
+    texts = {"lib__guess": PromptTexts("Guess again.")}
     found = Tuned("main", "main", {"lib__tries": 3, "tries": 2}, texts, {"lib__guess.temperature": 0.5})
     assert {p.name: p.default for p in tuned(program, found).ir(0).params} == {"lib__tries": 3, "tries": 2}
     assert apply(program, found) == [tmp_path / "main.got", tmp_path / "lib.got"]
@@ -195,7 +195,7 @@ def test_what_was_tuned_of_an_imported_file_is_written_into_it(tmp_path: Path) -
     assert "tries = 3 in" in text and "temperature 0.5" in text and '"Guess again."' in text
     assert (tmp_path / "main.got").read_text() == main.replace("tries = 1 in", "tries = 2 in")
     again = load(tmp_path / "main.got")
-    other = Tuned("main", "other", {}, {"vote__reason": Texts("Think.")})
+    other = Tuned("main", "other", {}, {"vote__reason": PromptTexts("Think.")})
     assert "Think." in tuned(again, other).ir_text(0)
     with pytest.raises(UsageError, match="of a package"):
         apply(again, other)

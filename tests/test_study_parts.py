@@ -18,7 +18,7 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 from support.studies import guess_plan
 
 from gotlang.api import compile
-from gotlang.cache.coordination import Amount, Coordination
+from gotlang.cache.coordination import Charge, Coordination
 from gotlang.cache.sqlite import SqliteCoordination
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.base import DecodingSettings, Message, Price, Request
@@ -29,7 +29,7 @@ from gotlang.tune.sampler import Proposals
 from gotlang.tune.space import Dimension, Space, space_of
 from gotlang.tune.study import split
 from gotlang.tune.trials import TrialResult
-from gotlang.tune.tuned import Shot, Texts, edited, rewritten
+from gotlang.tune.tuned import PromptTexts, Shot, edited, rewritten
 
 # ---------------------------------------------------------------- rows
 
@@ -221,7 +221,7 @@ def test_a_study_that_is_given_more_money_goes_on(join: Callable[[], Coordinatio
     async def go() -> None:
         first = StudyBudget(join(), "s", 0.003)
         reservation = await first.reserve(ASKED, 2, PRICE)
-        first.settle(reservation, Amount(1, Fraction(1, 1000)), Amount(1, Fraction(1, 1000)))
+        first.settle(reservation, Charge(1, Fraction(1, 1000)), Charge(1, Fraction(1, 1000)))
         await asyncio.sleep(0)
         with pytest.raises(BudgetExceeded, match=r"of \$0.0030 .* \$0.0010 charged, \$0.0010 uncertain"):
             await first.reserve(ASKED, 1, PRICE)
@@ -235,7 +235,7 @@ def test_what_calls_without_a_price_cost_is_unknown_and_not_nothing(join: Callab
     async def go() -> None:
         budget = StudyBudget(join(), "s", None, priced=False)
         reservation = await budget.reserve(ASKED, 2, None)
-        budget.settle(reservation, Amount(2, Fraction(0)), Amount(0, Fraction(0)))
+        budget.settle(reservation, Charge(2, Fraction(0)), Charge(0, Fraction(0)))
         await asyncio.sleep(0)
         assert str(budget.spent_by_all) == "an unknown amount on 2 calls"
 
@@ -255,7 +255,7 @@ def test_workers_share_one_budget(join: Callable[[], Coordination]) -> None:
                 assert budget.exhausted
                 return done
             await asyncio.sleep(0)
-            budget.settle(reservation, Amount(1, Fraction(4, 10_000)))
+            budget.settle(reservation, Charge(1, Fraction(4, 10_000)))
             done += 1
 
     async def all_of_them() -> list[int]:
@@ -276,9 +276,9 @@ def test_money_that_may_come_back_is_waited_for(join: Callable[[], Coordination]
         second = asyncio.create_task(budget.reserve(ASKED, 3, PRICE))
         await asyncio.sleep(0.1)
         assert not second.done()  # one or two would fit now
-        other.settle(first, Amount(2, Fraction(1, 10_000)))
+        other.settle(first, Charge(2, Fraction(1, 10_000)))
         granted = await second
-        budget.settle(granted, Amount(3, Fraction(1, 10_000)))
+        budget.settle(granted, Charge(3, Fraction(1, 10_000)))
         await asyncio.sleep(0)
         return granted.calls, (await budget.reserve(ASKED, 100, PRICE)).calls
 
@@ -313,7 +313,10 @@ scheme s(n: int) -> int:
 
 def test_only_what_changes_is_written() -> None:
     program = compile(PROGRAM, "s.got")
-    texts = {"guess": Texts('Say "the" number.\nNothing else. {{ n }}'), "plain": Texts("Of {{ n }}: \\n")}
+    texts = {
+        "guess": PromptTexts('Say "the" number.\nNothing else. {{ n }}'),
+        "plain": PromptTexts("Of {{ n }}: \\n"),
+    }
     source = edited(program.compilation, {"tries": 7, "samples": [1, 3]}, texts)["s.got"]
     before, after = PROGRAM.splitlines(), source.text.splitlines()
     assert [line for line in before if line not in after] == [
@@ -339,13 +342,13 @@ def test_what_is_written_is_canonical() -> None:
         compile(PROGRAM, "s.got").compilation.modules[0], compile(PROGRAM, "s.got").compilation.source
     )
     program = compile(formatted, "s.got")
-    changes = Texts("One.\n\nTwo.", (Shot({"n": 1}, 2), Shot({"n": 3}, 4)))
+    changes = PromptTexts("One.\n\nTwo.", (Shot({"n": 1}, 2), Shot({"n": 3}, 4)))
     done = rewritten(program.compilation, {"tries": 8}, {"guess": changes})
     assert format_module(done.modules[0], done.source) == done.source.text
     assert [e.output for e in compile(done.source.text).ir(0).prompt("guess").examples] == [2, 4]
-    gone = rewritten(done, {}, {"guess": Texts(None, ())})
+    gone = rewritten(done, {}, {"guess": PromptTexts(None, ())})
     assert compile(gone.source.text).ir(0).prompt("guess").examples == ()
-    fewer = rewritten(done, {}, {"guess": Texts(None, (Shot({"n": 9}, 9),))})
+    fewer = rewritten(done, {}, {"guess": PromptTexts(None, (Shot({"n": 9}, 9),))})
     assert [e.output for e in compile(fewer.source.text).ir(0).prompt("guess").examples] == [9]
 
 
@@ -357,7 +360,7 @@ def test_any_instruction_is_read_back(text: str) -> None:
     text = text.replace("\r", "") or "x"
     program = compile(PROGRAM, "s.got")
     try:
-        done = rewritten(program.compilation, {}, {"guess": Texts(text)})
+        done = rewritten(program.compilation, {}, {"guess": PromptTexts(text)})
     except UsageError:
         return
     node = next(

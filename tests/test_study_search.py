@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
-from gotlang.tune.allocation import FIRST, PASSES, Allocation, Cells, Known
+from gotlang.tune.allocation import FIRST, PASSES, Allocation, Cells, PointFacts
 from gotlang.tune.noise import estimated
 from gotlang.tune.prices import LEAST, Prices, packed
 from gotlang.tune.space import Dimension, Point, Space, key_of
@@ -59,7 +59,7 @@ def searched(
             spent = [cost(point) + draw.gauss(0, rough) for _ in leads]
             over = [[each - bound for each in spent]] if bound is not None else []
             ids = asked(point) if asked is not None else range(100 * place, 100 * place + 20)
-            known.append(Known(point, len(seen[key_of(point)]), [leads], over, packed(ids), cost(point)))
+            known.append(PointFacts(point, len(seen[key_of(point)]), [leads], over, packed(ids), cost(point)))
         new = [point for point in points if key_of(point) not in seen]
         planned, best = allocation.plan(known, new, [abs(fmean(base))], finite=True)
     return order[best[0]], seen

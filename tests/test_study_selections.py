@@ -22,7 +22,7 @@ from gotlang.api import Options, Session
 from gotlang.cache.memory import MemoryCache
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.points import Noted, PointRunner
-from gotlang.tune.selections import Selection, gains_of
+from gotlang.tune.selections import SelectionStatistics, gains_of
 from gotlang.tune.space import Dimension, Point, Space, space_of
 from gotlang.tune.study import tune
 from gotlang.tune.surrogate import Surrogate, gaps_of
@@ -30,11 +30,11 @@ from gotlang.tune.surrogate import Surrogate, gaps_of
 SCORES = st.lists(st.lists(st.floats(0, 9), min_size=1, max_size=6), min_size=1, max_size=6)
 
 
-def selected(scores: list[list[float]], most: int) -> Selection:
+def selected(scores: list[list[float]], most: int) -> SelectionStatistics:
     """Selections of the highest of so many candidates each."""
-    found = Selection(0, (0.0,))
+    found = SelectionStatistics(0, (0.0,))
     for one in scores:
-        found += Selection(1, tuple(max(one[: n + 1]) - one[0] for n in range(min(most, len(one)))))
+        found += SelectionStatistics(1, tuple(max(one[: n + 1]) - one[0] for n in range(min(most, len(one)))))
     return found
 
 
@@ -51,7 +51,7 @@ def test_a_point_with_more_candidates_tells_of_one_with_fewer(scores: list[list[
 
 
 def test_a_step_is_counted_as_often_as_a_run_comes_there() -> None:
-    once, thrice = Selection(4, (0.0, 2.0)), Selection(12, (0.0, 3.0))
+    once, thrice = SelectionStatistics(4, (0.0, 2.0)), SelectionStatistics(12, (0.0, 3.0))
     assert gains_of([(4, {"a": once}), (4, {"a": thrice}), (4, {})]) == {"a": [0.5, 0.75, 0.0]}
 
 

@@ -20,7 +20,7 @@ from gotlang.tune.plan import StudyPlan, make_plan, read_plan
 from gotlang.tune.points import PointRunner
 from gotlang.tune.space import Point, Space, space_of, with_texts
 from gotlang.tune.study import tune
-from gotlang.tune.tuned import Shot, Texts, apply
+from gotlang.tune.tuned import PromptTexts, Shot, apply
 
 PROGRAM = """
 simulate with "sums_sim.py"
@@ -158,12 +158,12 @@ def test_found_texts_join_those_that_are_listed(tmp_path: Path) -> None:
     shown = {d.name: len(d.choices) for d in space.dimensions}
     assert shown == {"prompt add.instruction": 4, "prompt add.examples": 2}
 
-    async def texts() -> list[dict[str, Texts]]:
+    async def texts() -> list[dict[str, PromptTexts]]:
         async with Session(plan.program, Options(model="simulated")) as session:
             shot = Shot({"numbers": [2]}, 2)
             found = {
-                "add.instruction": [Texts(), Texts("One."), Texts("Two.")],
-                "add.examples": [Texts(), Texts(examples=(shot,))],
+                "add.instruction": [PromptTexts(), PromptTexts("One."), PromptTexts("Two.")],
+                "add.examples": [PromptTexts(), PromptTexts(examples=(shot,))],
             }
             runner = PointRunner(plan, space, session, found)
             numbers = ((1, 0), (2, 1), (3, 0))
@@ -220,7 +220,7 @@ def test_the_result_is_written_and_applied(tmp_path: Path) -> None:
     space = space_of(plan)
     params, settings = space.params_and_settings(point)
     assert (params, settings) == ({}, {"add.temperature": 0.0, "add.model": "small"})
-    texts = {"add": Texts("Add the numbers carefully.", (Shot({"numbers": [1, 2]}, 3),))}
+    texts = {"add": PromptTexts("Add the numbers carefully.", (Shot({"numbers": [1, 2]}, 3),))}
     found = type(done.tuned)("sums", "checked", params, texts, settings)
     found.write(tmp_path / "found.json")
     program = load(tmp_path / "sums.got")

@@ -26,7 +26,7 @@ from support.caches import no_postgres, postgres_schema
 from support.studies import course, guess_plan
 
 from gotlang.cache import open_cache
-from gotlang.cache.coordination import NO_AMOUNT, StoredBudget
+from gotlang.cache.coordination import NO_CHARGE, StoredBudget
 from gotlang.tune.outcome import StudyResult
 from gotlang.tune.plan import read_plan
 from gotlang.tune.search import merged
@@ -137,7 +137,7 @@ def test_killed_at_random_moments_it_loses_and_repeats_nothing(tmp_path: Path) -
     assert spent.charged.calls <= alone.calls
     # What was under way at a kill may have been charged: it stays in the budget. What was not sent returned.
     assert spent.uncertain.calls > 0 or spent.charged.calls == alone.calls
-    assert spent.reserved == NO_AMOUNT
+    assert spent.reserved == NO_CHARGE
     assert float(spent.charged.usd) <= alone.usd * (1 + 1e-9)
     assert float(spent.used.usd) <= budget
     # And the same by role.

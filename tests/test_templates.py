@@ -22,7 +22,7 @@ from support.timing import within
 from gotlang.errors import TemplateError
 from gotlang.templates import Template, nodes
 from gotlang.templates.filters import FILTERS, TESTS
-from gotlang.templates.nodes import Place
+from gotlang.templates.nodes import TemplatePlace
 from gotlang.templates.rendering import Rendering
 
 VALUES: dict[str, Any] = {
@@ -617,7 +617,7 @@ def test_what_is_refused_is_refused_by_jinja(text: str) -> None:
 def test_a_place_is_where_the_name_stands(pieces: list[str]) -> None:
     text = "".join(pieces)
     for name, place in Template.parse(text).names.items():
-        assert isinstance(place, Place)
+        assert isinstance(place, TemplatePlace)
         assert text[place.start : place.end] == name
         assert place == text.count("\n", 0, place.start) + 1
         assert not set(re.findall(rf"[^a-z]{name}[^a-z]", text[: place.start]))
@@ -625,7 +625,7 @@ def test_a_place_is_where_the_name_stands(pieces: list[str]) -> None:
 
 def test_a_place_of_a_text_with_other_line_breaks_is_its_line() -> None:
     place = Template.parse("one\r\ntwo\r{{ x }}").names["x"]
-    assert place == 3 and not isinstance(place, Place)
+    assert place == 3 and not isinstance(place, TemplatePlace)
 
 
 def test_templates_need_no_jinja() -> None:

@@ -19,7 +19,7 @@ from support.laws import tried
 from support.openai_server import OpenAIServer
 
 from gotlang.analysis.foreign import annotated
-from gotlang.answers.calls import Tool, described, written_calls
+from gotlang.answers.calls import ToolSchema, described, written_calls
 from gotlang.api import Options, RequestLog, compile, load, operations
 from gotlang.errors import ModelError, NotTrusted, ReadError, RunError
 from gotlang.models.base import PERMITTED, Completion, Message, Model, Permit, Reply, Request, Usage
@@ -28,9 +28,9 @@ from gotlang.report.picture import FAMILIES
 from gotlang.result import Result
 from gotlang.types import FLOAT, INT, STR, ListType, optional
 
-SEARCH = Tool("search", "Finds pages.", (("query", STR), ("k", INT)), frozenset({"query"}))
-READ = Tool("read", "", (("path", STR),), frozenset({"path"}))
-ADD = Tool("add", "", (("numbers", ListType(INT)), ("scale", optional(FLOAT))), frozenset({"numbers"}))
+SEARCH = ToolSchema("search", "Finds pages.", (("query", STR), ("k", INT)), frozenset({"query"}))
+READ = ToolSchema("read", "", (("path", STR),), frozenset({"path"}))
+ADD = ToolSchema("add", "", (("numbers", ListType(INT)), ("scale", optional(FLOAT))), frozenset({"numbers"}))
 TOOLS = {tool.name: tool for tool in (SEARCH, READ, ADD)}
 
 BERN = [("search", {"query": "Bern"})]

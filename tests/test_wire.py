@@ -21,7 +21,7 @@ from support.openai_server import Fault, OpenAIServer
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import ModelOptions, Reply
-from gotlang.models.failures import Response
+from gotlang.models.failures import HttpResponse
 from gotlang.models.openai import OpenAIModel, OpenAISdkModel
 
 URL = "http://models.invalid/v1"
@@ -189,7 +189,7 @@ def test_two_hundred_requests_may_be_under_way() -> None:
         wire = openai_model(base_url=server.url)._wire_of(20.0)
         body = {"model": "m", "messages": []}
         found = await asyncio.gather(*(wire.send(body, str(number)) for number in range(200)))
-        assert {type(response) for response in found} == {Response}
+        assert {type(response) for response in found} == {HttpResponse}
         await wire.close()
 
     with OpenAIServer(latency_s=2.0) as server:

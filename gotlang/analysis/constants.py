@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gotlang.analysis.expressions import NOTHING, ExpressionConstants, least, most, param_place, plus, times
-from gotlang.analysis.worlds import ALL_OF_RANGE, ONE, Bound, Data, Env, Known
+from gotlang.analysis.worlds import ALL_OF_RANGE, ONE, Bound, DataName, Env, KnownName
 from gotlang.diagnostics import Report
 from gotlang.errors import CompileError, TemplateError
 from gotlang.operations import OPERATIONS
@@ -35,10 +35,10 @@ class _Pool(Struct, frozen=True):
     """The thoughts at a place of a pipeline: the maximum number, and the value of each, if it is known."""
 
     most: Bound | None = None
-    it: Known | Data | None = None
+    it: KnownName | DataName | None = None
 
     @property
-    def alone(self) -> Known | Data | None:
+    def alone(self) -> KnownName | DataName | None:
         """The value of the remaining thoughts when some may be left out: known only of a single thought."""
         return self.it if self.most is ONE else None
 
@@ -63,7 +63,7 @@ class _Constants:
         symbols = checked.symbols
         self.wrong = [d.span for d in checked.diagnostics if d.severity == "error"]
         params = {
-            name: _param(d) if self._right(d) else Data()
+            name: _param(d) if self._right(d) else DataName()
             for name, d in symbols.nodes.items()
             if isinstance(d, n.Param)
         }
@@ -94,7 +94,7 @@ class _Constants:
                 self._prompt(prompt)
 
     def _inputs(self, parameters: Iterable[n.TypedName]) -> Env:
-        return self.params.inside({parameter.name.text: Data() for parameter in parameters})
+        return self.params.inside({parameter.name.text: DataName() for parameter in parameters})
 
     def _prompt(self, node: n.Prompt) -> None:
         names = [parameter.name.text for parameter in node.parameters]
@@ -127,7 +127,7 @@ class _Constants:
                 except TemplateError as error:
                     message = f"prompt `{node.name.text}` cannot show this: {error.message}"
                     first = env.find(names[0])
-                    assert isinstance(first, Known)
+                    assert isinstance(first, KnownName)
                     self.expressions.fail(message, first.place(world), world, NOTHING)
         for place, example in zip(node.examples, prompt.examples, strict=True):
             try:
@@ -230,7 +230,7 @@ class _Constants:
 
     def _here(self, pool: _Pool, env: Env) -> Env:
         """The names for expressions on the current thoughts."""
-        return env.inside({"it": pool.it or Data(), "thoughts": Data(pool.most, thoughts=True)})
+        return env.inside({"it": pool.it or DataName(), "thoughts": DataName(pool.most, thoughts=True)})
 
     def _value(self, value: e.Expression, pool: _Pool, env: Env) -> _Pool:
         """The pool of an expression, or of a scheme's call."""
@@ -240,7 +240,7 @@ class _Constants:
             many = isinstance(d := self.checked.symbols.nodes.get(value.function.text), n.Scheme) and d.many
             return UNKNOWN if many else _Pool(pool.most)
         variable = here.find(value.name) if isinstance(value, e.Reference) else None
-        if isinstance(variable, Data):
+        if isinstance(variable, DataName):
             return _Pool(variable.most if variable.thoughts else ONE)
         return _Pool(ONE, self.expressions.known("it", value, here))
 
@@ -254,10 +254,11 @@ class _Constants:
             case _:
                 found = self._value(value, pool, env)
         left = self.checked.pools.get(id(node))
-        name = (found.it or Data()) if left is None or left.single else Data(found.most, thoughts=True)
+        one = left is None or left.single
+        name = (found.it or DataName()) if one else DataName(found.most, thoughts=True)
         text = node.name.text
         if env.find(text) is None:  # one that is already in scope is refused
-            env.names[text] = replace(name, name=text) if isinstance(name, Known) else name
+            env.names[text] = replace(name, name=text) if isinstance(name, KnownName) else name
         return found
 
     # ---------------------------------------------------------------- blocks
@@ -271,33 +272,33 @@ class _Constants:
                     self._setting(f"{name}(...)", value, rule, here)
             if clause.name.text in CLAUSES:
                 self._setting(clause.name.text, clause.value, CLAUSES[clause.name.text], here)
-        inside = env.inside({node.state.text: Data()})
+        inside = env.inside({node.state.text: DataName()})
         around, self.expressions.tried = self.expressions.tried, True
         for part in node.parts:
-            self.suite(part, _Pool(ONE, Data()), inside)
+            self.suite(part, _Pool(ONE, DataName()), inside)
         self.expressions.tried = around
         if node.until is not None:
-            self.expressions.check(node.until, self._here(_Pool(ONE, Data()), inside))
+            self.expressions.check(node.until, self._here(_Pool(ONE, DataName()), inside))
         return _Pool(ONE)
 
     def _foreach(self, node: n.Foreach, pool: _Pool, env: Env) -> _Pool:
         here = self._here(pool, env)
-        names: dict[str, Known | Data] = {node.element.text: pool.it or Data()}
+        names: dict[str, KnownName | DataName] = {node.element.text: pool.it or DataName()}
         count = pool.most
         if node.iterable is not None:
             needs = self.expressions.look(node.iterable, here)
             self._over(node.iterable, here, "foreach")
             names = self.expressions.elements(node.names, node.iterable, needs, here)
             count = self.expressions.length(node.iterable, here)
-        if node.enumerated is not None and isinstance(names[node.names[0].text], Data):
+        if node.enumerated is not None and isinstance(names[node.names[0].text], DataName):
             names[node.names[0].text] = _first(node.names[0])  # there is at least one element
         inside = env.inside(names)
         if node.after is not None:
             self.expressions.check(node.after, inside)
-            inside.names["done"] = Data(self.expressions.length(node.after, inside))
+            inside.names["done"] = DataName(self.expressions.length(node.after, inside))
         body = self.suite(node.body, _Pool(ONE, names[node.element.text]), inside)
         left = times(count, body.most)
-        env.names.setdefault(node.element.text, Data(left, thoughts=True))
+        env.names.setdefault(node.element.text, DataName(left, thoughts=True))
         return _Pool(left)
 
     def _over(self, iterable: e.Expression, env: Env, what: str) -> None:
@@ -314,7 +315,7 @@ class _Constants:
         if node.counter is not None:
             rounds = e.Call(at, e.Identifier(at, "range"), (e.Argument(at, None, node.count),))
             counter = self.expressions.known(node.counter.text, rounds, here, each=True)
-            sure = isinstance(counter, Known) and node.until is None
+            sure = isinstance(counter, KnownName) and node.until is None
             inside.names[node.counter.text] = counter if sure else _first(node.counter)
         body = self.suite(node.body, UNKNOWN if pool is not START else _Pool(None, None), inside)
         if node.until is not None:
@@ -390,7 +391,7 @@ class _Constants:
         ]
         inside = env.inside()
         for name, known in zip(node.names, sources, strict=False):
-            inside.names[name.text] = known.it or Data(known.most, thoughts=True)
+            inside.names[name.text] = known.it or DataName(known.most, thoughts=True)
         bound = sources[0].most if sources else pool.most
         for known in sources[1:]:
             bound = plus(bound, known.most)
@@ -481,12 +482,12 @@ class _Constants:
         return _Pool(bound, self.expressions.known("it", listed, env, each=True))
 
 
-def _first(name: e.Identifier) -> Known:
+def _first(name: e.Identifier) -> KnownName:
     """A number that counts from 0, if it is known."""
-    return Known(name.text, name.span, (0,))
+    return KnownName(name.text, name.span, (0,))
 
 
-def _param(node: n.Param) -> Known:
+def _param(node: n.Param) -> KnownName:
     """A param with its possible values: the default, those that are listed, those of a range (of a wide one
     its ends)."""
     default = constant_value(node.default)
@@ -501,7 +502,7 @@ def _param(node: n.Param) -> Known:
             values += [0] if low < 0 < high else []
     if node.each and isinstance(default, list):
         values = [default, *([value] * len(default) for value in values[1:])]
-    return Known(node.name.text, param_place(node), tuple(_distinct(values)))
+    return KnownName(node.name.text, param_place(node), tuple(_distinct(values)))
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:

@@ -13,10 +13,10 @@ from gotlang.analysis.worlds import (
     MOST_WORLDS,
     Bound,
     Condition,
-    Data,
+    DataName,
     Env,
-    Known,
-    Unknown,
+    KnownName,
+    TooLong,
     World,
     Worlds,
     bases,
@@ -74,12 +74,12 @@ class KnownCalls:
         """The names in scope in a declaration that is called, once for each combination of known
         arguments."""
         for names, way in tuple(self._ways.get(name, {}).items()):
-            call = Known(_CALL, NOWHERE, tuple(way.values.values()))
+            call = KnownName(_CALL, NOWHERE, tuple(way.values.values()))
             inside = params.inside({_CALL: call})
-            found: dict[str, Known | Data] = {each: Data() for each in inputs}
+            found: dict[str, KnownName | DataName] = {each: DataName() for each in inputs}
             for position, each in enumerate(names):
                 part = e.Index(NOWHERE, e.Reference(NOWHERE, _CALL), e.Constant(NOWHERE, position))
-                found[each] = Known(
+                found[each] = KnownName(
                     each, _Place(way, call, position), of=(part, inside), needs=frozenset([call])
                 )
             yield params.inside(found)
@@ -90,14 +90,14 @@ class _Place(Struct, frozen=True):
     """The place of a value that a call passes."""
 
     way: _Way
-    call: Known
+    call: KnownName
     position: int
 
     def __call__(self, world: World) -> Span:
         return self.way.places[json.dumps(world[self.call])][self.position]
 
 
-Needs = frozenset[Known]
+Needs = frozenset[KnownName]
 NOTHING: Final[Needs] = frozenset()
 
 _PAIR = "%pair"
@@ -161,13 +161,13 @@ class ExpressionConstants:
         needs = self.look(node, env)
         return self._settled(node, env, needs) if needs is not None else []
 
-    def known(self, name: str, node: e.Expression, env: Env, *, each: bool = False) -> Known | Data:
+    def known(self, name: str, node: e.Expression, env: Env, *, each: bool = False) -> KnownName | DataName:
         """A name for the value of an expression, or for each element of it."""
         needs = self.look(node, env)
         if needs is None:
-            return Data() if each else Data(self.bound(node, env), (node, env))
+            return DataName() if each else DataName(self.bound(node, env), (node, env))
         self._settled(node, env, needs)
-        return Known(name, NOWHERE, of=(node, env), each=each, needs=needs)
+        return KnownName(name, NOWHERE, of=(node, env), each=each, needs=needs)
 
     def check(self, node: e.Expression, env: Env) -> None:
         """Report failures in an expression."""
@@ -185,7 +185,7 @@ class ExpressionConstants:
                 except EvaluationError as error:
                     self._blame(node, env, world, needs, error.message)
                     return []
-        except Unknown:
+        except TooLong:
             return []
         return found
 
@@ -197,13 +197,13 @@ class ExpressionConstants:
             except EvaluationError as error:
                 self._blame(part, env, world, needs, error.message)
                 return
-            except Unknown:
+            except TooLong:
                 return
         self.fail(message, node.span, world, self._of(node, env) or needs)
 
     def _of(self, node: e.Expression, env: Env) -> Needs:
         """The names with known values in a part of an expression."""
-        return frozenset(found for name in free_names(node) if isinstance(found := env.find(name), Known))
+        return frozenset(found for name in free_names(node) if isinstance(found := env.find(name), KnownName))
 
     # ---------------------------------------------------------------- what is known
 
@@ -217,7 +217,7 @@ class ExpressionConstants:
                 found = env.find(name)
                 if found is None:
                     return NOTHING if name in CONSTANTS else None
-                return frozenset([found]) if isinstance(found, Known) else None
+                return frozenset([found]) if isinstance(found, KnownName) else None
             case e.Unary(operand=operand):
                 return self._all([operand], env)
             case e.Binary():
@@ -318,7 +318,7 @@ class ExpressionConstants:
                         needs |= most.needs
                         self.fail(f"position {at} of at most {there}", node.span, world, needs)
                         return
-        except (EvaluationError, Unknown):
+        except (EvaluationError, TooLong):
             self._settled(node, env, needs)
 
     def _call(self, node: e.Call, env: Env) -> Needs | None:
@@ -344,7 +344,7 @@ class ExpressionConstants:
         order = [parameter.name.text for parameter in declared.parameters]
         places: dict[str, Span] = {}
         values: list[e.Expression] = []
-        depends: set[Known] = set()
+        depends: set[KnownName] = set()
         for argument, needs, name in zip(node.arguments, looked, order, strict=False):
             if needs is not None:
                 places[argument.name.text if argument.name is not None else name] = argument.value.span
@@ -353,7 +353,8 @@ class ExpressionConstants:
         near = {known.name for known in bases(depends)}.union(env.local() if depends else ())
         for name in sorted(near & self._params.keys(), key=lambda name: self._params[name][0]):
             place = self._params[name][1]
-            if isinstance(known := env.find(name), Known) and not bases([known]).isdisjoint(bases(depends)):
+            known = env.find(name)
+            if isinstance(known, KnownName) and not bases([known]).isdisjoint(bases(depends)):
                 places[name] = place
                 values.append(e.Reference(place, name))
                 depends.add(known)
@@ -391,17 +392,17 @@ class ExpressionConstants:
 
     def elements(
         self, names: Sequence[e.Identifier], iterable: e.Expression, needs: Needs | None, env: Env
-    ) -> dict[str, Known | Data]:
+    ) -> dict[str, KnownName | DataName]:
         """The names for each element of a list, or for both parts of each of its pairs."""
         if needs is None:
-            return {name.text: Data() for name in names}
-        element = Known(names[-1].text, NOWHERE, of=(iterable, env), each=True, needs=needs)
+            return {name.text: DataName() for name in names}
+        element = KnownName(names[-1].text, NOWHERE, of=(iterable, env), each=True, needs=needs)
         if len(names) == 1:
             return {names[0].text: element}
-        inner, found = env.inside({_PAIR: element}), dict[str, Known | Data]()
+        inner, found = env.inside({_PAIR: element}), dict[str, KnownName | DataName]()
         for position, name in enumerate(names):
             part = e.Index(name.span, e.Reference(name.span, _PAIR), e.Constant(name.span, position))
-            found[name.text] = Known(name.text, NOWHERE, of=(part, inner), needs=frozenset([element]))
+            found[name.text] = KnownName(name.text, NOWHERE, of=(part, inner), needs=frozenset([element]))
         return found
 
     def under(self, condition: e.Expression, env: Env, holds: bool) -> Env:
@@ -417,7 +418,7 @@ class ExpressionConstants:
         if isinstance(node, e.Binary) and node.operator == ("and" if holds else "or"):
             left = self._conditions(node.left, env, holds, guarded)
             return [*left, *self._conditions(node.right, env, holds, guarded)]
-        if isinstance(node, e.Reference) and isinstance(named := env.find(node.name), Data) and named.of:
+        if isinstance(node, e.Reference) and isinstance(named := env.find(node.name), DataName) and named.of:
             return self._conditions(*named.of, holds, guarded)
         needs = self._quiet.look(node, env)
         if needs is None:
@@ -438,7 +439,7 @@ class ExpressionConstants:
         match node:
             case e.Reference(name=name):
                 found = env.find(name)
-                return found.most if isinstance(found, Data) else None
+                return found.most if isinstance(found, DataName) else None
             case e.ListDisplay(elements=elements):
                 return Bound(lambda world: len(elements))
             case e.Call(function=function, arguments=[_, parts]) if function.text == "chunks":

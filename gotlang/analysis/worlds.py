@@ -24,7 +24,7 @@ _STEPS = 20_000
 
 
 @final
-class Known(Struct, frozen=True, eq=False):
+class KnownName(Struct, frozen=True, eq=False):
     """A name with known values: `values` themselves, or those of an expression `of`, or `each` element of
     them. `needs` are the names that it depends on. `span` is its place, which may differ in each world."""
 
@@ -33,14 +33,14 @@ class Known(Struct, frozen=True, eq=False):
     values: tuple[Any, ...] = ()
     of: tuple[e.Expression, Env] | None = None
     each: bool = False
-    needs: frozenset[Known] = frozenset()
+    needs: frozenset[KnownName] = frozenset()
 
     def place(self, world: World) -> Span:
         """The place that gives it the value of a world."""
         return self.span if isinstance(self.span, Span) else self.span(world)
 
 
-World = Mapping[Known, Any]
+World = Mapping[KnownName, Any]
 
 
 @final
@@ -48,14 +48,14 @@ class Bound(Struct, frozen=True):
     """The maximum length of a list that is known only in a run, in each world."""
 
     of: Callable[[World], float]
-    needs: frozenset[Known] = frozenset()
+    needs: frozenset[KnownName] = frozenset()
 
 
 ONE = Bound(lambda world: 1)
 
 
 @final
-class Data(Struct, frozen=True):
+class DataName(Struct, frozen=True):
     """A name with a value that is known only in a run; of a list, with its maximum length. `of` is the
     expression that it is bound to, if any; of `thoughts`, each is one in a pool."""
 
@@ -71,7 +71,7 @@ class Condition(Struct, frozen=True):
     node: e.Expression
     env: Env
     holds: bool
-    needs: frozenset[Known]
+    needs: frozenset[KnownName]
 
 
 @final
@@ -83,7 +83,7 @@ class Env:
 
     def __init__(
         self,
-        names: dict[str, Known | Data],
+        names: dict[str, KnownName | DataName],
         parent: Env | None = None,
         conditions: tuple[Condition, ...] = (),
         guarded: frozenset[str] = frozenset(),
@@ -93,7 +93,7 @@ class Env:
         self.conditions = conditions
         self.guarded = guarded
 
-    def find(self, name: str) -> Known | Data | None:
+    def find(self, name: str) -> KnownName | DataName | None:
         """The entry of a name; None if it is not bound here."""
         env: Env | None = self
         while env is not None:
@@ -111,7 +111,7 @@ class Env:
 
     def inside(
         self,
-        names: dict[str, Known | Data] | None = None,
+        names: dict[str, KnownName | DataName] | None = None,
         *conditions: Condition,
         guarded: Iterable[str] = (),
     ) -> Env:
@@ -120,7 +120,7 @@ class Env:
 
 
 @final
-class _Values(dict[str, Any]):
+class _WorldValues(dict[str, Any]):
     """The values of names in a world."""
 
     __slots__ = ("_env", "_world")
@@ -132,7 +132,7 @@ class _Values(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         found = self._env.find(name)
-        if not isinstance(found, Known):
+        if not isinstance(found, KnownName):
             raise KeyError(name)
         return self._world[found]
 
@@ -145,15 +145,15 @@ class Worlds:
         self._evaluator = Evaluator(steps=_STEPS)
 
     def value(self, node: e.Expression, env: Env, world: World) -> Any:
-        """The value of an expression. Raises EvaluationError; Unknown if it takes too long."""
+        """The value of an expression. Raises EvaluationError; TooLong if it takes too long."""
         try:
-            return self._evaluator(node, _Values(env, world))
+            return self._evaluator(node, _WorldValues(env, world))
         except EvaluationError:
             if self._evaluator.exhausted:
-                raise Unknown from None
+                raise TooLong from None
             raise
 
-    def of(self, needs: frozenset[Known], env: Env) -> Iterator[World]:
+    def of(self, needs: frozenset[KnownName], env: Env) -> Iterator[World]:
         """The worlds in which the enclosing conditions of a place are true, for the names that are needed."""
         conditions = []
         wanted = set(needs)
@@ -161,7 +161,7 @@ class Worlds:
             if needs and not bases(condition.needs).isdisjoint(bases(needs)):
                 wanted |= condition.needs
                 conditions.append(condition)
-        order: list[Known] = []
+        order: list[KnownName] = []
         for known in wanted:
             _in_order(known, order)
         found = 0
@@ -175,10 +175,12 @@ class Worlds:
     def _holds(self, condition: Condition, world: World) -> bool:
         try:
             return bool(self.value(condition.node, condition.env, world)) is condition.holds
-        except (EvaluationError, Unknown):
+        except (EvaluationError, TooLong):
             return False
 
-    def _worlds(self, order: list[Known], at: int, world: dict[Known, Any]) -> Iterator[dict[Known, Any]]:
+    def _worlds(
+        self, order: list[KnownName], at: int, world: dict[KnownName, Any]
+    ) -> Iterator[dict[KnownName, Any]]:
         if at == len(order):
             yield world
             return
@@ -187,7 +189,7 @@ class Worlds:
         if known.of is not None:
             try:
                 value = self.value(*known.of, world)
-            except (EvaluationError, Unknown):
+            except (EvaluationError, TooLong):
                 return  # reported where it is bound
             if known.each and not isinstance(value, list):
                 return  # an element of something that is not a list: reported as a type error
@@ -196,20 +198,20 @@ class Worlds:
             yield from self._worlds(order, at + 1, world | {known: value})
 
 
-class Unknown(Exception):
+class TooLong(Exception):
     """A value takes too long to compute before a run."""
 
 
-def _in_order(known: Known, order: list[Known]) -> None:
+def _in_order(known: KnownName, order: list[KnownName]) -> None:
     if known not in order:
         for need in known.needs:
             _in_order(need, order)
         order.append(known)
 
 
-def bases(needs: Iterable[Known]) -> set[Known]:
+def bases(needs: Iterable[KnownName]) -> set[KnownName]:
     """Names with all that they depend on."""
-    found: set[Known] = set()
+    found: set[KnownName] = set()
     waiting = list(needs)
     while waiting:
         known = waiting.pop()

@@ -37,7 +37,7 @@ from gotlang.types import (
 
 
 @final
-class Tool(NamedTuple):
+class ToolSchema(NamedTuple):
     """The description of a tool for a model: its parameters with their types, and which of them are required.
     `schema` is the JSON schema of its arguments, if it comes from elsewhere."""
 
@@ -184,7 +184,7 @@ def _end(text: str, start: int) -> int:
     return line
 
 
-def _object(text: str, tool: Tool) -> dict[str, Any]:
+def _object(text: str, tool: ToolSchema) -> dict[str, Any]:
     """Arguments by name, in any notation."""
     text = text.strip("`").strip()
     if text in ("", "()", "{}", "[]", "none", "null"):
@@ -211,7 +211,7 @@ def _object(text: str, tool: Tool) -> dict[str, Any]:
     raise ReadError(f"its arguments cannot be read; write {tool.shown()}")
 
 
-def described(tools: Mapping[str, Tool]) -> str:
+def described(tools: Mapping[str, ToolSchema]) -> str:
     """The prompt text about tools, and how to call them."""
     shown = "\n".join(f"- {tool.shown()}" for tool in tools.values())
     return (

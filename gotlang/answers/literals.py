@@ -188,7 +188,7 @@ _CONSTANTS: Final[dict[str, bool | None]] = {
 def scan(text: str) -> list[Found]:
     """All outermost lists and objects of a text, in order. Abbreviations (`[1, 2, ..., 9]`) contain Python's
     `...`, which fits no type."""
-    return _Scanner(text).run()
+    return _LiteralScanner(text).run()
 
 
 class _Open:
@@ -233,7 +233,7 @@ class _Open:
         return self.items if self.items or self.bracket != "{" else {}
 
 
-class _Scanner:
+class _LiteralScanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0

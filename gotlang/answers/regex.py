@@ -69,12 +69,12 @@ _COUNT = lazy_pattern(r"\{(\d{1,4})(?:(,)(\d{0,4}))?\}")
 
 
 @final
-class Node(Struct, frozen=True):
+class RegexNode(Struct, frozen=True):
     """A part of an expression: one character of `ranges`, or `parts` in sequence or, as `any`, one of them;
     `least` to `most` times (None: unlimited)."""
 
     ranges: Ranges | None = None
-    parts: tuple[Node, ...] = ()
+    parts: tuple[RegexNode, ...] = ()
     any: bool = False
     least: int = 1
     most: int | None = 1
@@ -95,7 +95,7 @@ class Node(Struct, frozen=True):
 
 
 @final
-class _Parser:
+class _RegexParser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 1 if text.startswith("^") else 0
@@ -103,7 +103,7 @@ class _Parser:
         ended = re.search(r"(?<!\\)(?:\\\\)*\$\Z", text) is not None
         self.end = len(text) - 1 if ended else len(text)
 
-    def whole(self) -> Node:
+    def whole(self) -> RegexNode:
         found = self.alternatives()
         if self.at < self.end:
             raise RegexError("`)` without its `(`", self.at)
@@ -114,20 +114,20 @@ class _Parser:
     def peek(self) -> str:
         return self.text[self.at] if self.at < self.end else ""
 
-    def alternatives(self) -> Node:
+    def alternatives(self) -> RegexNode:
         found = [self.sequence()]
         while self.peek() == "|":
             self.at += 1
             found.append(self.sequence())
-        return found[0] if len(found) == 1 else Node(parts=tuple(found), any=True)
+        return found[0] if len(found) == 1 else RegexNode(parts=tuple(found), any=True)
 
-    def sequence(self) -> Node:
-        parts: list[Node] = []
+    def sequence(self) -> RegexNode:
+        parts: list[RegexNode] = []
         while (sign := self.peek()) and sign not in "|)":
             parts.append(self.repeated(self.atom()))
-        return Node(parts=tuple(parts))
+        return RegexNode(parts=tuple(parts))
 
-    def repeated(self, node: Node) -> Node:
+    def repeated(self, node: RegexNode) -> RegexNode:
         start, sign = self.at, self.peek()
         if sign and sign in "*+?":
             self.at += 1
@@ -144,32 +144,32 @@ class _Parser:
             raise RegexError(f"`{following}` after `{sign}`: only whole texts are matched", self.at)
         if most is None and node.empty:
             raise RegexError("unbounded repetition of something that may be empty", start)
-        found = Node(parts=(node,), least=least, most=most)
+        found = RegexNode(parts=(node,), least=least, most=most)
         if found.size > MOST_PARTS:
             raise RegexError(f"this has more than {MOST_PARTS:,} parts", start)
         return found
 
-    def atom(self) -> Node:
+    def atom(self) -> RegexNode:
         start, sign = self.at, self.peek()
         self.at += 1
         match sign:
             case "(":
                 return self.group(start)
             case "[":
-                return Node(self.bracket(start))
+                return RegexNode(self.bracket(start))
             case ".":
-                return Node(_others(_of("\n")))
+                return RegexNode(_others(_of("\n")))
             case "\\":
-                return Node(self.escape(start, inside=False))
+                return RegexNode(self.escape(start, inside=False))
             case "*" | "+" | "?":
                 raise RegexError(f"nothing before `{sign}` to repeat", start)
             case "^" | "$":
                 raise RegexError(f"`{sign}` inside: only whole texts are matched", start)
             case "{" if _COUNT.match(self.text, start, self.end):
                 raise RegexError("nothing before the braces to repeat", start)
-        return Node(_of(sign))
+        return RegexNode(_of(sign))
 
-    def group(self, start: int) -> Node:
+    def group(self, start: int) -> RegexNode:
         if self.peek() == "?":
             if self.text[self.at : self.at + 2] != "?:":
                 message = "only `(...)` and `(?:...)` are groups: no names, flags or assertions"
@@ -231,12 +231,12 @@ class _Parser:
         return _of(sign)
 
 
-def _example(node: Node, chance: Random) -> str:
+def _example(node: RegexNode, chance: Random) -> str:
     most = node.least + 2 if node.most is None else min(node.most, node.least + 2)
     return "".join(_once(node, chance) for _ in range(chance.randint(node.least, most)))
 
 
-def _once(node: Node, chance: Random) -> str:
+def _once(node: RegexNode, chance: Random) -> str:
     if node.ranges is None:
         parts = (chance.choice(node.parts),) if node.any else node.parts
         return "".join(_example(part, chance) for part in parts)
@@ -252,7 +252,7 @@ class Regex(Struct):
     """A parsed regular expression: `text` without `^` at its start and `$` at its end."""
 
     text: str
-    node: Node
+    node: RegexNode
     _arcs: list[list[tuple[Ranges, int]]] = field(default_factory=list)
     _free: list[list[int]] = field(default_factory=list)
     _known: dict[tuple[frozenset[int], str], frozenset[int]] = field(default_factory=dict)
@@ -262,7 +262,7 @@ class Regex(Struct):
     @lru_cache(maxsize=256)
     def parse(text: str) -> Regex:
         """Read an expression. Raises RegexError, with the place."""
-        parser = _Parser(text)
+        parser = _RegexParser(text)
         start = parser.at
         found = Regex(text[start : parser.end], parser.whole())
         found._ends = found._build(found.node)
@@ -303,7 +303,7 @@ class Regex(Struct):
         self._free.append([])
         return len(self._arcs) - 1
 
-    def _build(self, node: Node) -> tuple[int, int]:
+    def _build(self, node: RegexNode) -> tuple[int, int]:
         """The first and the last state of a node."""
         start = end = self._state()
         for _ in range(node.least):
@@ -321,7 +321,7 @@ class Regex(Struct):
         self._free[end].append(last)
         return start, last
 
-    def _after(self, start: int, node: Node) -> int:
+    def _after(self, start: int, node: RegexNode) -> int:
         """The state after one occurrence of the node, from a state."""
         end = self._state()
         if node.ranges is not None:
@@ -353,7 +353,7 @@ class Regex(Struct):
         return f"root ::= {_written(self.node)}"
 
 
-def _written(node: Node) -> str:
+def _written(node: RegexNode) -> str:
     if node.ranges is not None:
         return _class(node.ranges)
     inner = (" | " if node.any else " ").join(map(_written, node.parts)) or '""'

@@ -34,7 +34,7 @@ class StoredSample(Struct, frozen=True, gc=False):
 
 
 @final
-class Entry(Struct, frozen=True):
+class CacheEntry(Struct, frozen=True):
     """A request in a cache, as `gotc cache list` shows it.
 
     `samples` counts its samples, `bytes` is their size and the request's as JSON, `created` the Unix time of
@@ -81,7 +81,7 @@ class Cache(Protocol):
     def request(self, key: str) -> dict[str, Any] | None:
         """The request of a key: `Request.identity()` and the prompt's name. None if it is not stored."""
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[CacheEntry]:
         """Every request with at least one sample, in the order of first storing."""
 
     def remove(self, keys: Iterable[str]) -> int:

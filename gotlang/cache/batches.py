@@ -25,7 +25,7 @@ _Batch = list[tuple[_Item, asyncio.Future[_Found]]]
 
 
 @final
-class _Queue(Generic[_Item, _Found]):
+class _BatchQueue(Generic[_Item, _Found]):
     """The pending and the running items of one event loop."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Batches(Generic[_Item, _Found]):
     ) -> None:
         self._act = act
         self._threads = threads
-        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue[_Item, _Found]] = (
+        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _BatchQueue[_Item, _Found]] = (
             WeakKeyDictionary()
         )
 
@@ -57,7 +57,7 @@ class Batches(Generic[_Item, _Found]):
         future: asyncio.Future[_Found] = loop.create_future()
         queue = self._queues.get(loop)
         if queue is None:
-            queue = self._queues[loop] = _Queue()
+            queue = self._queues[loop] = _BatchQueue()
         queue.waiting.append((item, future))
         if len(queue.waiting) == 1:
             loop.call_soon(self._start, loop, queue)
@@ -68,11 +68,11 @@ class Batches(Generic[_Item, _Found]):
         for queue in list(self._queues.values()):
             self._finish(queue)
 
-    def _finish(self, queue: _Queue[_Item, _Found]) -> None:
+    def _finish(self, queue: _BatchQueue[_Item, _Found]) -> None:
         while batch := queue.next():
             self._tell(batch, self._done(batch))
 
-    def _start(self, loop: asyncio.AbstractEventLoop, queue: _Queue[_Item, _Found]) -> None:
+    def _start(self, loop: asyncio.AbstractEventLoop, queue: _BatchQueue[_Item, _Found]) -> None:
         if self._threads is None:
             self._finish(queue)
         elif queue.waiting and len(queue.lanes) < LANES:
@@ -81,7 +81,7 @@ class Batches(Generic[_Item, _Found]):
             task.add_done_callback(queue.lanes.discard)
 
     async def _send(
-        self, loop: asyncio.AbstractEventLoop, queue: _Queue[_Item, _Found], threads: Executor
+        self, loop: asyncio.AbstractEventLoop, queue: _BatchQueue[_Item, _Found], threads: Executor
     ) -> None:
         while batch := queue.next():
             with still(loop):

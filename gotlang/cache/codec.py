@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import astuple
 
-from gotlang.cache.base import Cache, Entry, StoredSample, StoreHandle
+from gotlang.cache.base import Cache, CacheEntry, StoredSample, StoreHandle
 from gotlang.errors import CacheError
 from gotlang.models.base import (
     Completion,
@@ -300,7 +300,7 @@ class DatabaseCache(Cache):
         rows = self._rows(self.REQUEST, (key,))
         return _request_or_none(rows[0][0]) if rows else None
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[CacheEntry]:
         last = 0
         while rows := self._rows(self.ENTRIES, (last, self.BATCH)):
             if rows[-1][0] <= last:  # the pages of a torn file may form a cycle
@@ -311,7 +311,7 @@ class DatabaseCache(Cache):
                     data = _request_or_none(request) or {"model": "", "prompt": ""}
                     time = created if isinstance(created, float) and math.isfinite(created) else 0.0
                     named = data["model"], data["prompt"]
-                    yield Entry(key, samples, int(size), *named, time, data.get("endpoint", ""))
+                    yield CacheEntry(key, samples, int(size), *named, time, data.get("endpoint", ""))
             last = rows[-1][0]
 
     def remove(self, keys: Iterable[str]) -> int:

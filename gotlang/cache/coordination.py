@@ -187,21 +187,21 @@ NOTHING: Final = Fraction(0)
 
 
 @final
-class Amount(Struct, frozen=True, gc=False):
+class Charge(Struct, frozen=True, gc=False):
     """Calls, and exact US dollars (0 where the price is unknown)."""
 
     calls: int = 0
     usd: Fraction = NOTHING
 
-    def __add__(self, other: Amount) -> Amount:
-        if self is NO_AMOUNT or other is NO_AMOUNT:
-            return other if self is NO_AMOUNT else self
+    def __add__(self, other: Charge) -> Charge:
+        if self is NO_CHARGE or other is NO_CHARGE:
+            return other if self is NO_CHARGE else self
         # Adding 0, as runs without a price do, takes no time.
         usd = self.usd if other.usd is NOTHING else self.usd + other.usd
-        return Amount(self.calls + other.calls, usd)
+        return Charge(self.calls + other.calls, usd)
 
 
-NO_AMOUNT = Amount()
+NO_CHARGE = Charge()
 
 
 @final
@@ -212,12 +212,12 @@ class StoredBudget(Struct, frozen=True):
     name: str
     max_usd: Fraction | None
     max_calls: int | None
-    charged: Amount
-    uncertain: Amount
-    reserved: Amount
+    charged: Charge
+    uncertain: Charge
+    reserved: Charge
 
     @property
-    def used(self) -> Amount:
+    def used(self) -> Charge:
         """The amount that counts towards the limits."""
         return self.charged + self.uncertain + self.reserved
 
@@ -358,7 +358,7 @@ class Coordination:
         rows = self._transaction(lambda execute: execute(f"{_BUDGETS} WHERE name = ?", (name,)))
         return _budget(rows[0]) if rows else None
 
-    def roles(self, name: str) -> dict[str, tuple[Amount, Amount]]:
+    def roles(self, name: str) -> dict[str, tuple[Charge, Charge]]:
         """The charged and uncertain amounts of a budget by role."""
         rows = self._transaction(lambda execute: execute(_ROLES, (name,)))
         return {str(role): (_amount(*amounts[:2]), _amount(*amounts[2:])) for role, *amounts in rows}
@@ -388,7 +388,7 @@ class Coordination:
             self._search(float("inf"))
         return self._transaction(work)
 
-    def reserve(self, name: str, most: Amount, max_usd: Fraction | None = None, role: str = "") -> str | None:
+    def reserve(self, name: str, most: Charge, max_usd: Fraction | None = None, role: str = "") -> str | None:
         """Reserve the maximum cost of a request; returns the reservation's id, which ends in the role that it
         is booked to (if any), or None if the limit does not allow it.
 
@@ -410,7 +410,7 @@ class Coordination:
         return id if self._act(work) else None
 
     def mark(
-        self, reservation: str, sample: str | None, part_of: str | None = None, most: Amount = NO_AMOUNT
+        self, reservation: str, sample: str | None, part_of: str | None = None, most: Charge = NO_CHARGE
     ) -> bool:
         """Record durably that a request is about to be sent, for this sample first; with None, that it was
         refused free of charge. Returns False if it must not be sent, because its reservation was returned
@@ -437,7 +437,7 @@ class Coordination:
         return self._orphans[name]
 
     def settle(
-        self, reservation: str, charged: Amount, uncertain: Amount = NO_AMOUNT, *, orphan: str | None = None
+        self, reservation: str, charged: Charge, uncertain: Charge = NO_CHARGE, *, orphan: str | None = None
     ) -> None:
         """Return a reservation with the next `flush`, and count what was charged for it and what may have
         been. `orphan` is the sample of a dead process's reservation: nothing happens if another process has
@@ -518,11 +518,11 @@ class Coordination:
             if late or has_ended(str(owner).rpartition(":")[0]):
                 self.bury(owner)
 
-    def bury(self, owner: str) -> dict[str, Amount]:
+    def bury(self, owner: str) -> dict[str, Charge]:
         """Settle what a process that is known to have ended left behind, before its lease ends. Returns the
         amounts that it may have been charged, by budget."""
 
-        def work(execute: Execute) -> dict[str, Amount]:
+        def work(execute: Execute) -> dict[str, Charge]:
             execute(_BURY, (owner,))
             execute("DELETE FROM gotlang_claims WHERE owner = ?", (owner,))
             changes: dict[str, list[int]] = {}
@@ -552,7 +552,7 @@ def _released(execute: Execute, statement: tuple[str, Sequence[object]]) -> None
     execute(*statement)
 
 
-def _settled(execute: Execute, end: tuple[str, tuple[str, ...]], charged: Amount, uncertain: Amount) -> None:
+def _settled(execute: Execute, end: tuple[str, tuple[str, ...]], charged: Charge, uncertain: Charge) -> None:
     for budget, state, usd, calls in execute(*end):
         # An amount that was counted as uncertain after this process was taken for dead is now known.
         reserved = (0, 0) if state == _ORPHANED else (usd, calls)
@@ -577,8 +577,8 @@ def _limit(usd: Fraction | None) -> int | None:
     return None if usd is None else int(usd * UNIT)
 
 
-def _amount(usd: int, calls: int) -> Amount:
-    return Amount(int(calls), Fraction(usd, UNIT))
+def _amount(usd: int, calls: int) -> Charge:
+    return Charge(int(calls), Fraction(usd, UNIT))
 
 
 def _checked(rows: Sequence[Sequence[Any]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
-from gotlang.cache.base import Cache, Entry, StoredSample
+from gotlang.cache.base import Cache, CacheEntry, StoredSample
 from gotlang.cache.codec import check_key, encode_request, encode_sample, request_data
 from gotlang.models.base import Request
 
@@ -34,7 +34,7 @@ class MemoryCache(Cache):
         request = self._requests.get(key)
         return None if request is None else request_data(request)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[CacheEntry]:
         for key, request in list(self._requests.items()):
             stored = self._samples.get(key)
             if not stored:
@@ -42,7 +42,7 @@ class MemoryCache(Cache):
             texts = [encode_request(request), *map(encode_sample, stored.values())]
             size = sum(len(text.encode()) for text in texts)
             created = max(sample.created for sample in stored.values())
-            yield Entry(key, len(stored), size, request.model, request.prompt, created, request.endpoint)
+            yield CacheEntry(key, len(stored), size, request.model, request.prompt, created, request.endpoint)
 
     def remove(self, keys: Iterable[str]) -> int:
         removed = 0

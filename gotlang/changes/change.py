@@ -239,7 +239,7 @@ class Regions:
 
 @final
 @dataclass(slots=True, eq=False)
-class Block:
+class AddedBlock:
     """Operations to be added as one: the steps of `region` on the thoughts of `after`, with what they use by
     name. Without steps it is the thoughts that it is connected to, or known `thoughts`, or a `value`. `pool`
     is its output."""
@@ -254,13 +254,13 @@ class Block:
     built: Operation | None = None
 
 
-Node = Operation | Block
+Node = Operation | AddedBlock
 Connections = dict[Node, None]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Edit:
+class EdgeChange:
     """A connection to a target that is new (no `source`), removed (no `start`), or starts elsewhere; with
     neither, the target itself is removed."""
 
@@ -291,7 +291,7 @@ class Change:
         self.connected: dict[Node, Connections] = {}
         """The sources of the nodes that were added or changed."""
         self.removed: dict[Operation, None] = {}
-        self.edits: dict[int, Edit] = {}
+        self.edits: dict[int, EdgeChange] = {}
         """The edits of operations that existed before, numbered in order."""
         self._kept = kept
         self._leads: dict[Node, Connections] = {}
@@ -308,14 +308,14 @@ class Change:
 
     def find(self, node: Node) -> Region | None:
         """The region of a node; None if the operation cannot see it."""
-        if isinstance(node, Block):
+        if isinstance(node, AddedBlock):
             return "exclusive" if node in self.connected else None
         return self.regions.of(node) if node not in self.removed else None
 
     def sources(self, node: Node) -> Collection[Node]:
         """The sources of a node's connections."""
         found = self.connected.get(node)
-        if found is not None or isinstance(node, Block):
+        if found is not None or isinstance(node, AddedBlock):
             return found or ()
         added = self.graph.additions.get(node)
         if added is None:
@@ -340,7 +340,7 @@ class Change:
 
     # ---------------------------------------------------------------- edits
 
-    def add(self, block: Block, after: Iterable[Node]) -> Block:
+    def add(self, block: AddedBlock, after: Iterable[Node]) -> AddedBlock:
         """Add operations that take the thoughts of nodes, which may not be shared descendants."""
         what = partial(_cannot, "add {}", block)
         found: Connections = dict.fromkeys(after)
@@ -386,7 +386,7 @@ class Change:
             target.role == "rated" or (target.role == "grow" and target.name[-1] == "until")
         ):
             raise GraphError(f"{what()}: it works only on the thoughts that it was made for")
-        if isinstance(target, Block) and target.region is not None:
+        if isinstance(target, AddedBlock) and target.region is not None:
             raise GraphError(f"{what()}: it was added just now", help="add it after something else")
         if start is source:
             return
@@ -404,7 +404,7 @@ class Change:
             raise GraphError(
                 f"{what()}: {named(taken[0])} takes its thoughts", help="move or remove that first"
             )
-        if isinstance(node, Block):
+        if isinstance(node, AddedBlock):
             self._set(self.connected, node, _ABSENT)
             return
         self._take_away(node)
@@ -439,7 +439,7 @@ class Change:
 
     def _note(self, target: Node, source: Node | None, start: Node | None) -> None:
         if isinstance(target, Operation):
-            self._set(self.edits, len(self.edits), Edit(target, source, start))
+            self._set(self.edits, len(self.edits), EdgeChange(target, source, start))
 
     def _take_away(self, operation: Operation) -> None:
         self._set(self.removed, operation, None)
@@ -460,7 +460,7 @@ class Change:
 
     def _takes_one(self, target: Node) -> str | None:
         """Why a target cannot take the thoughts of one operation more or less."""
-        if isinstance(target, Block):
+        if isinstance(target, AddedBlock):
             if target.region is not None:
                 return "its steps are written for the nodes they were added after"
             return None if target.thoughts is None and target.value is None else "its thoughts are known"
@@ -482,14 +482,14 @@ class Change:
     def _check_no_circle(self, start: Node, target: Node, what: What) -> None:
         """Check that no operation waits for itself. Only what may be changed can lead from one to the
         other."""
-        if isinstance(target, Block) and target is not start and not self._leads.get(target):
+        if isinstance(target, AddedBlock) and target is not start and not self._leads.get(target):
             return  # no connection starts there
         stack, seen = [start], {start}
         while stack:
             at = stack.pop()
             if at is target:
                 raise GraphError(f"{what()}: it would wait for itself")
-            if isinstance(at, Block) or at.state != DONE:
+            if isinstance(at, AddedBlock) or at.state != DONE:
                 for source in self.sources(at):
                     if source not in seen and source is not self.operation:
                         seen.add(source)
@@ -498,7 +498,7 @@ class Change:
 
 def kind(node: Node) -> PoolType:
     """The type of the thoughts of a node before they exist."""
-    if isinstance(node, Block):
+    if isinstance(node, AddedBlock):
         return node.pool
     return PoolType(ANY, node.step is not None and node.step.single, EVERYTHING)
 
@@ -509,4 +509,4 @@ def _cannot(what: str, *nodes: Node) -> str:
 
 def named(node: Node) -> str:
     """A node's name in messages."""
-    return f"`{node.text}`" if isinstance(node, Block) else named_operation(node)
+    return f"`{node.text}`" if isinstance(node, AddedBlock) else named_operation(node)

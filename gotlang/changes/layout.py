@@ -14,7 +14,7 @@ from typing import Any, final
 
 from msgspec import structs
 
-from gotlang.changes.change import Block, Change, Edit, Node, kind
+from gotlang.changes.change import AddedBlock, Change, EdgeChange, Node, kind
 from gotlang.changes.view import View
 from gotlang.diagnostics import Report
 from gotlang.errors import EvaluationError, GotError, OperationFailed
@@ -152,7 +152,7 @@ class GraphChanges:
                 "end the added steps with `KeepBestN(1)`, `Vote()` or `Aggregate()`"
             )
         for part in parts:
-            given = part.pool.type if isinstance(part, Block) else part.step.type if part.step else ANY
+            given = part.pool.type if isinstance(part, AddedBlock) else part.step.type if part.step else ANY
             if not accepts(step.type, given):
                 raise OperationFailed(f"`{step.function}` did not return {step.type}, but {widen(given)}")
         carry_out(x, step, change)
@@ -186,7 +186,7 @@ class _Builder:
         self.change = change
         self.step = step
         self.at = change.operation
-        blocks = [node for node in change.connected if isinstance(node, Block)]
+        blocks = [node for node in change.connected if isinstance(node, AddedBlock)]
         numbers = {block: number for number, block in enumerate(blocks)}
         self._ranks = Ranks()
         self._spaces: dict[Node, str] = {}
@@ -194,7 +194,7 @@ class _Builder:
             stack = [block]
             while stack:
                 top = stack[-1]
-                sources = (node for node in change.sources(top) if isinstance(node, Block))
+                sources = (node for node in change.sources(top) if isinstance(node, AddedBlock))
                 if missing := [node for node in sources if node.built is None]:
                     stack.extend(missing)
                 else:
@@ -211,7 +211,7 @@ class _Builder:
             node.built = Operation(None, "join", self.at.frame, (self.step.result, "removed"), self.at)
         return node.built
 
-    def _build(self, block: Block, number: int) -> Operation:
+    def _build(self, block: AddedBlock, number: int) -> Operation:
         x, at = self.x, self.at
         key, rest = (self.step.result, number), x.remaining.after(self.step)
         marks = self._ranks.marks(self._content(block))
@@ -228,18 +228,20 @@ class _Builder:
         pool = after[0] if len(after) == 1 else x.joined(frame, "given", after, at)
         frame.names[ENTRY] = handle_of(pool, len(after) == 1 and kind(block.after[0]).single)
         for name, value in block.names.items():
-            is_node = isinstance(value, Operation | Block)
+            is_node = isinstance(value, Operation | AddedBlock)
             frame.names[name] = handle_of(self.operation(value), kind(value).single) if is_node else value
         x.remaining.through(block.region)
         return x.region(block.region, frame).operation
 
-    def _content(self, block: Block) -> Any:
+    def _content(self, block: AddedBlock) -> Any:
         """The identity of added operations among others of the call: their steps, and their input values."""
         if block.thoughts is not None or block.value is not None:
             return block.value if block.thoughts is None else [thought.value for thought in block.thoughts]
-        plain = {n: value for n, value in block.names.items() if not isinstance(value, Operation | Block)}
+        plain = {
+            n: value for n, value in block.names.items() if not isinstance(value, Operation | AddedBlock)
+        }
         nodes = (*block.after, *block.names.values())
-        return [block.text, plain, [self._spaces[node] for node in nodes if isinstance(node, Block)]]
+        return [block.text, plain, [self._spaces[node] for node in nodes if isinstance(node, AddedBlock)]]
 
 
 def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], step: ir.Call) -> None:
@@ -254,14 +256,14 @@ def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], ste
         match edit:
             case _ if target is change.result and edit.start is not None:
                 pass  # the result gets its parts at the end
-            case Edit(source=None, start=None):
+            case EdgeChange(source=None, start=None):
                 error = OperationFailed(f"it was removed by `{step.function}`")
                 x.context.culprits[target] = error
                 more.pop(target, None)
                 graph.remove(target)
-            case Edit(source=None, start=start) if start is not None:
+            case EdgeChange(source=None, start=start) if start is not None:
                 more.setdefault(target, []).append(built(start))
-            case Edit(source=source) if source is not None:
+            case EdgeChange(source=source) if source is not None:
                 start = None
                 if edit.start is not None:
                     start = built(edit.start)

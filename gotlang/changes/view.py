@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Any, TypeVar, final
 
-from gotlang.changes.change import Block, Change, ForbiddenEdit, GraphError, Node, Region, kind
+from gotlang.changes.change import AddedBlock, Change, ForbiddenEdit, GraphError, Node, Region, kind
 from gotlang.ir.foreign import CHANGES_GRAPH, given_back
 from gotlang.ir.program import Region as Steps
 from gotlang.runtime.graph import STATES, WAITING, Frame, Operation, path_key, path_text
@@ -108,7 +108,7 @@ class View:
         self._results = len(change.sources(change.result)) if change.result is not None else 0
         self.itself = Place(change.operation, "itself")
         empty = all(thought.empty for thought in given)
-        block = Block(
+        block = AddedBlock(
             "the current thought", START if empty else PoolType(ANY, True, EVERYTHING), thoughts=given
         )
         self.given = Place(change.add(block, (change.operation,)))
@@ -181,12 +181,12 @@ class View:
         region = None
         if steps is not None:
             kinds = {
-                key: kind(value) if isinstance(value, Operation | Block) else None
+                key: kind(value) if isinstance(value, Operation | AddedBlock) else None
                 for key, value in used.items()
             }
             region, pool = self._compile(steps, kinds, pool)
-        block = Block(steps or "a gathering", pool, region, used, after=sources)
-        nodes = (node for node in used.values() if isinstance(node, Operation | Block))
+        block = AddedBlock(steps or "a gathering", pool, region, used, after=sources)
+        nodes = (node for node in used.values() if isinstance(node, Operation | AddedBlock))
         with self._open():
             return Place(self._change.add(block, (*sources, *nodes)))
 
@@ -229,7 +229,7 @@ class View:
                 if _node(place) not in change.sources(result):
                     change.connect(_node(place), result)
         elif value is not None:
-            block = Block(
+            block = AddedBlock(
                 "a value",
                 PoolType(of_value(value), True),
                 value=given_back(value, name),

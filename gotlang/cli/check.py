@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gotlang.checks import Checked
+from gotlang.checks import CheckResult
 from gotlang.cli import options as opt
 from gotlang.cli.checking import Found, all_ok, exit_code, found_in, source, tell
 from gotlang.cli.output import (
@@ -95,7 +95,7 @@ def _fix(name: str) -> None:
         complain(f"{name}: fixed {count(made, 'problem')}")
 
 
-def _entries(result: Checked | UsageError) -> list[dict[str, Any]]:
+def _entries(result: CheckResult | UsageError) -> list[dict[str, Any]]:
     """The diagnostics of a file as plain data."""
     if isinstance(result, UsageError):
         return []

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gotlang.checks import Checked, check, compiled
+from gotlang.checks import CheckResult, check, compiled
 from gotlang.cli.output import Style, complain, count, message, say
 from gotlang.diagnostics import render
 from gotlang.errors import UsageError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _STDIN = "<stdin>"
 
-Found = Mapping[str, Checked | UsageError]
+Found = Mapping[str, CheckResult | UsageError]
 """The result of checking each file, or the error that it could not be read."""
 
 
@@ -38,12 +38,12 @@ def compilation(path: str) -> Compilation | Recalled:
     return compiled(source(path), _folder(path))
 
 
-def checked(path: str) -> Checked:
+def checked(path: str) -> CheckResult:
     """The result of a program's check, possibly from an earlier one. For stored IR, errors in reading it are
     UsageErrors."""
     if path.endswith(STORED):
         found = stored_file(path)
-        return Checked(found.ok, found.diagnostics, found.sources)
+        return CheckResult(found.ok, found.diagnostics, found.sources)
     return check(source(path), _folder(path))
 
 
@@ -58,7 +58,7 @@ def check_files(files: Sequence[str]) -> int:
     return exit_code(found)
 
 
-def found_in(name: str) -> Checked | UsageError:
+def found_in(name: str) -> CheckResult | UsageError:
     """The diagnostics of a file."""
     try:
         return checked(name)

@@ -37,7 +37,7 @@ class Value(ParamType):
             self.fail(f"`{value}` {self._wrong}", param, ctx)
 
 
-class Lines(Value):
+class LineSeparated(Value):
     """Such values, of which several in an environment variable are on separate lines."""
 
     envvar_list_splitter = "\n"

@@ -13,7 +13,7 @@ import click
 from msgspec.structs import replace
 
 from gotlang.cli import options as opt
-from gotlang.cli.journal import Journal, new_record, stored_settings
+from gotlang.cli.journal import HistoryJournal, new_record, stored_settings
 from gotlang.cli.output import (
     CACHE_LOST,
     INTERRUPTED,
@@ -95,7 +95,7 @@ many_run_options: opt.Decorator = opt.together(
 
 @final
 @dataclass(frozen=True, slots=True)
-class Job:
+class EvaluationJob:
     """A program over a data set. `command` repeats one row from the cache; it is empty without a cache."""
 
     program: Program
@@ -107,7 +107,7 @@ class Job:
     command: list[str]
     progress: Progress
     metrics: list[str]
-    journal: Journal
+    journal: HistoryJournal
 
     def run(self, work: Callable[..., _Found], **settings: Any) -> _Found:
         """Call a method of the program, with progress on stderr.
@@ -214,7 +214,9 @@ class Job:
         return 0 if found.stopped is None else 3
 
 
-def job(kind: Kind, chosen: dict[str, Any], schemes_of: Callable[[Program], Mapping[str, Scheme]]) -> Job:
+def job(
+    kind: Kind, chosen: dict[str, Any], schemes_of: Callable[[Program], Mapping[str, Scheme]]
+) -> EvaluationJob:
     """The job that the parameters describe; reports inferred columns. `schemes_of` returns the schemes to run
     by name.
 
@@ -243,8 +245,8 @@ def job(kind: Kind, chosen: dict[str, Any], schemes_of: Callable[[Program], Mapp
     settings = stored_settings(chosen, options, _NOT_STORED)
     source = loaded.compilation.source
     record = new_record(kind, source, loaded.name, ", ".join(schemes), options, settings=settings)
-    journal = Journal(record)
-    return Job(loaded, options, data, parallel, most, quiet, command, progress, metrics, journal)
+    journal = HistoryJournal(record)
+    return EvaluationJob(loaded, options, data, parallel, most, quiet, command, progress, metrics, journal)
 
 
 def names_of(text: str | None) -> list[str]:

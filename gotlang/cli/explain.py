@@ -173,7 +173,7 @@ def prompts_command(file: str, prompt: str | None, json: bool, **chosen: Any) ->
 
 
 def _previews(file: str, prompt: str | None, chosen: dict[str, Any]) -> list[Any]:
-    from gotlang.cli.inputs import Given, given_inputs, given_params, program
+    from gotlang.cli.inputs import GivenInputs, given_inputs, given_params, program
     from gotlang.data import parse_value
     from gotlang.preview import find_prompt, preview, preview_prompt
 
@@ -186,7 +186,7 @@ def _previews(file: str, prompt: str | None, chosen: dict[str, Any]) -> list[Any
         }
         return [preview_prompt(loaded, prompt, values)]
     known = any(chosen[name] for name in ("input", "inputs", "data"))
-    given = given_inputs(loaded, loaded.scheme(chosen["scheme"]), chosen) if known else Given()
+    given = given_inputs(loaded, loaded.scheme(chosen["scheme"]), chosen) if known else GivenInputs()
     work = preview(
         loaded,
         given.inputs if known else None,

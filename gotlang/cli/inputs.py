@@ -109,14 +109,14 @@ def _tuned_options(chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 @final
-class Given(Struct, frozen=True):
+class GivenInputs(Struct, frozen=True):
     """Inputs by name, and the known answer (None: unknown)."""
 
     inputs: dict[str, Any] = field(default_factory=dict)
     truth: Any = None
 
 
-def given_inputs(program: Program, scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
+def given_inputs(program: Program, scheme: Scheme, chosen: Mapping[str, Any]) -> GivenInputs:
     """The inputs of a scheme: from a row of `--data`, overridden by `--inputs`, overridden by `--input`.
 
     Raises UsageError for invalid, unknown and missing inputs.
@@ -149,7 +149,7 @@ def given_inputs(program: Program, scheme: Scheme, chosen: Mapping[str, Any]) ->
             help=f"inputs: {signature(scheme)}; use `--input {missing[0]}=...`, or a row of `--data`",
         )
     truth = None if TRUTH in wanted else values.pop(TRUTH, None)
-    return Given(values, truth)
+    return GivenInputs(values, truth)
 
 
 def _from_data(

@@ -24,7 +24,7 @@ _SECONDS = 0.5
 
 
 @final
-class Journal:
+class HistoryJournal:
     """The record of a command in the history. If it cannot be written, that is reported and the command
     continues. Without a record nothing is written. `program` is the text of the program, which is stored."""
 

@@ -109,7 +109,7 @@ class Option(Struct, frozen=True):
         """Add this option to a click command."""
         import click
 
-        from gotlang.cli.clicked import Lines, Value
+        from gotlang.cli.clicked import LineSeparated, Value
 
         settings = dict(self.settings)
         match self.value:
@@ -120,7 +120,7 @@ class Option(Struct, frozen=True):
             case OneOf(words):
                 settings["type"] = click.Choice(words)
             case Parsed(metavar, read, wrong, lines):
-                settings["type"] = (Lines if lines else Value)(metavar, read, wrong)
+                settings["type"] = (LineSeparated if lines else Value)(metavar, read, wrong)
         return click.option(*self.names, **settings)(function)
 
 

@@ -23,7 +23,7 @@ from gotlang.runtime.sampler.events import (
     Event,
     Failure,
     Retrying,
-    Rows,
+    RowsEnded,
     Started,
     Streamed,
     Unsaved,
@@ -76,7 +76,7 @@ class Progress:
         self.cached = 0
         self.failed = 0
         self.unsaved = 0
-        self.nodes: dict[str, Rows] = {}
+        self.nodes: dict[str, RowsEnded] = {}
         self._trouble = ""
         self._retry: tuple[Retrying, float] | None = None
         self._out: tuple[float, str] | None = None
@@ -108,12 +108,12 @@ class Progress:
             case Retrying():
                 self._retry = event, self._now()
                 self._out = self._out or (self._now(), time.strftime("%H:%M:%S"))
-            case Rows():
+            case RowsEnded():
                 self._notify()
                 self.paid += event.calls
                 self.cached += event.cached
                 self.failed += event.failed
-                self.nodes[event.node] = self.nodes.get(event.node, Rows()).and_these(event)
+                self.nodes[event.node] = self.nodes.get(event.node, RowsEnded()).and_these(event)
             case Unsaved():
                 self.unsaved += event.more
                 if event.reason and not self._trouble:
@@ -226,7 +226,7 @@ class Progress:
         return "\n".join(lines)
 
     def each_node(self) -> list[tuple[str, ...]]:
-        """What each node did so far, as `Rows.cells` has it."""
+        """What each node did so far, as `RowsEnded.cells` has it."""
         return [node.cells(self.seconds) for node in self.nodes.values()]
 
     def _unused(self) -> str:

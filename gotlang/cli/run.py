@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from gotlang.cli import options as opt
 from gotlang.cli import output
-from gotlang.cli.journal import Journal, new_name, new_record, stored_settings
+from gotlang.cli.journal import HistoryJournal, new_name, new_record, stored_settings
 from gotlang.cli.output import (
     Style,
     complain,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import click
 
     from gotlang.api import Event, Failure, Options, Program, Result, Session
-    from gotlang.cli.inputs import Given
+    from gotlang.cli.inputs import GivenInputs
     from gotlang.report.history import RunRecord, State
     from gotlang.span import Source
 
@@ -129,13 +129,13 @@ run_command = opt.Command(
 
 
 @final
-class Order(Struct, frozen=True):
+class RunOrder(Struct, frozen=True):
     """A run to execute. `chosen` are the parameters of the command, `settings` those that the history stores;
     `resumed` is the name of the run that is repeated."""
 
     program: Program
     scheme: str
-    given: Given
+    given: GivenInputs
     options: Options
     chosen: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -154,7 +154,7 @@ class Order(Struct, frozen=True):
         return self.program.compilation.sources
 
 
-def _ordered(context: click.Context | None, chosen: dict[str, Any]) -> Order:
+def _ordered(context: click.Context | None, chosen: dict[str, Any]) -> RunOrder:
     """The run that the parameters describe. Raises UsageError, CompileError."""
     from gotlang.api import check_inputs
     from gotlang.cli.inputs import given_inputs, options_for, program
@@ -169,10 +169,10 @@ def _ordered(context: click.Context | None, chosen: dict[str, Any]) -> Order:
     scheme = loaded.scheme(chosen["scheme"])
     given = given_inputs(loaded, scheme, chosen)
     check_inputs(scheme, given.inputs)
-    return Order(loaded, scheme.name, given, options_for(loaded, chosen), chosen, chosen)
+    return RunOrder(loaded, scheme.name, given, options_for(loaded, chosen), chosen, chosen)
 
 
-def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
+def _resumed(context: click.Context, chosen: dict[str, Any]) -> RunOrder:
     """A run of the history, repeated. Options on this command line override its own.
 
     Raises UsageError for an unknown run, a program that no longer exists, and for inputs.
@@ -180,7 +180,7 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
     from click.core import ParameterSource
 
     from gotlang.api import check_inputs
-    from gotlang.cli.inputs import Given, options_for, program
+    from gotlang.cli.inputs import GivenInputs, options_for, program
     from gotlang.report.history import History
     from gotlang.report.recorded import digest
 
@@ -213,8 +213,8 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
         complain("the program has changed since that run: changed prompts are requested again")
     scheme = loaded.scheme(wanted)
     check_inputs(scheme, record.inputs)
-    given = Given(record.inputs, record.truth)
-    return Order(loaded, scheme.name, given, options_for(loaded, settings), chosen, settings, record.run)
+    given = GivenInputs(record.inputs, record.truth)
+    return RunOrder(loaded, scheme.name, given, options_for(loaded, settings), chosen, settings, record.run)
 
 
 def _setting(context: click.Context, name: str, value: Any) -> Any:
@@ -235,7 +235,7 @@ def _setting(context: click.Context, name: str, value: Any) -> Any:
     raise UsageError(f"the run's setting `{option}` is damaged", help=f"give `--{option}` again")
 
 
-def _run(order: Order) -> int:
+def _run(order: RunOrder) -> int:
     from gotlang.cli.progress import proceed
 
     quiet = order.chosen["quiet"]
@@ -306,7 +306,7 @@ def _questions(result: Result, options: Options) -> Iterator[str]:
     yield f"  run the same command again with {given}{kept}"
 
 
-def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple[Result, float]:
+def _execute(order: RunOrder, on_unrecorded: Callable[[UsageError], None]) -> tuple[Result, float]:
     """Run it; returns the result, and the real seconds it took. Raises GotError, and KeyboardInterrupt after
     a second Ctrl-C, or after one if there is no result."""
     from gotlang.api import RequestLog, operations
@@ -323,7 +323,7 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
     asks, program = RequestLog(), order.program
     interruption = Interrupted(proceed(options))
     record = None if order.chosen["sandbox"] else _record(order, name)
-    journal = Journal(record, program.compilation.source.text)
+    journal = HistoryJournal(record, program.compilation.source.text)
     with ExitStack() as stack:
         traces = list(_traces(order, name, stack))
         stream = bool(order.chosen["stream"])
@@ -398,7 +398,7 @@ def _name(given: str | None) -> str:
     return given
 
 
-def _traces(order: Order, name: str, stack: ExitStack) -> Iterator[Any]:
+def _traces(order: RunOrder, name: str, stack: ExitStack) -> Iterator[Any]:
     """The trace and the telemetry that were requested; incomplete ones are reported at the end."""
     from gotlang.report.trace import Trace
 
@@ -425,7 +425,7 @@ def _traces(order: Order, name: str, stack: ExitStack) -> Iterator[Any]:
         yield telemetry
 
 
-def _record(order: Order, name: str) -> RunRecord:
+def _record(order: RunOrder, name: str) -> RunRecord:
     source = order.program.compilation.source
     return new_record(
         "run",
@@ -441,7 +441,7 @@ def _record(order: Order, name: str) -> RunRecord:
     )
 
 
-def _summary(result: Result, order: Order, seconds: float) -> None:
+def _summary(result: Result, order: RunOrder, seconds: float) -> None:
     """The result of a run and its cost. `seconds` is the real time it took."""
     style = Style.of(sys.stderr)
     outcome = result.outcome
@@ -456,7 +456,7 @@ def _summary(result: Result, order: Order, seconds: float) -> None:
         complain(f"  {style.yellow('note'.ljust(_WIDTH))} {note}")
 
 
-def _model(result: Result, order: Order) -> str:
+def _model(result: Result, order: RunOrder) -> str:
     if not (result.outcome.ledger.accounts[0].calls and order.asks_models):
         return "· no model was called"
     return f" by {result.model}" + (" · simulated: no real model was called" if result.simulated else "")

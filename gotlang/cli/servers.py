@@ -49,14 +49,14 @@ def studio_command(folder: str, port: int, no_browser: bool) -> int:
     from a page follow the rules of `gotc run`: keys, trust, limits. Ctrl-C ends it.
     """
     try:
-        from gotlang.studio.site import Server, Studio
+        from gotlang.studio.site import Studio, StudioServer
     except ImportError:
         raise UsageError("the studio is not installed", help=pip_install("studio")) from None
     path = Path(folder).resolve()
     if not path.is_dir():
         raise UsageError(f"there is no folder {folder}")
     os.chdir(path)  # the folder's settings apply to the studio
-    server = Server(Studio(path), port)
+    server = StudioServer(Studio(path), port)
     say(server.address)
     sys.stdout.flush()
     complain("Ctrl-C ends it")

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from gotlang.cli import options as opt
-from gotlang.cli.journal import Journal, new_record, stored_settings
+from gotlang.cli.journal import HistoryJournal, new_record, stored_settings
 from gotlang.cli.output import (
     FAILED,
     check_writable,
@@ -99,7 +99,7 @@ def tune_command(**chosen: Any) -> int:
         assert isinstance(progress, Progress)
         stack.callback(progress.tell_not_cached)
         watch = (lambda *_: None) if quiet else Watch(plan, stack, progress)
-        recorder = Recorder(plan, options, chosen, command)
+        recorder = StudyRecorder(plan, options, chosen, command)
 
         def observe(progress: StudyProgress, budget: StudyBudget) -> None:
             recorder(progress, budget)
@@ -159,7 +159,7 @@ def _write_program(program: CheckedProgram, found: Tuned, path: Path) -> list[st
 def _plan(chosen: dict[str, Any]) -> StudyPlan:
     from dataclasses import replace
 
-    from gotlang.data.selection import Selection
+    from gotlang.data.selection import RowSelection
     from gotlang.tune.plan import read_plan
 
     plan = read_plan(chosen["file"], chosen["study"], storage=chosen["storage"])
@@ -173,7 +173,7 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
         plan,
         **{name: value for name, value in given.items() if value is not None},
         model=chosen["model"] or plan.model,
-        selection=Selection(chosen["rows"], chosen["sample"]),
+        selection=RowSelection(chosen["rows"], chosen["sample"]),
     )
 
 
@@ -248,7 +248,7 @@ def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None
 
 
 @final
-class Recorder:
+class StudyRecorder:
     """Records a study in the history: its progress, and its end. Within its block, an error and an
     interruption are recorded too."""
 
@@ -259,7 +259,7 @@ class Recorder:
         record = new_record(
             "tune", source, plan.program.name, plan.scheme, options, document={}, settings=settings
         )
-        self._journal = Journal(record)
+        self._journal = HistoryJournal(record)
         self._started: dict[str, Any] = {}
         self._document: dict[str, Any] = {}
         self._outage = ""

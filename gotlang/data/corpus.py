@@ -112,7 +112,7 @@ def _folder(path: Path) -> Search:
         if text:
             documents.append(_shown(place.with_suffix("").as_posix(), text))
     if sum(map(len, documents)) >= LARGE:
-        words = _Words()
+        words = _WordIndex()
         for document in documents:
             words.add(document)
         index = _bm25s(path).BM25()
@@ -155,7 +155,7 @@ def _title_and_text(entry: dict[str, Any]) -> tuple[str, str]:
 
 @final
 @dataclass(slots=True)
-class _Words:
+class _WordIndex:
     """The words of every document in the form of bm25s: as numbers, since those of a large corpus do not fit
     into memory as texts."""
 
@@ -167,9 +167,9 @@ class _Words:
         self.ids.append(array("I", [self.vocab.setdefault(w, len(self.vocab)) for w in words_of(text)]))
 
 
-def _read(path: Path) -> tuple[array[int], _Words]:
+def _read(path: Path) -> tuple[array[int], _WordIndex]:
     offsets: array[int] = array("q")
-    words = _Words()
+    words = _WordIndex()
     for offset, entry in _entries(path):
         offsets.append(offset)
         words.add(" ".join(_title_and_text(entry)))

@@ -49,7 +49,7 @@ def sample_of(text: str) -> tuple[int, int]:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RowSelection:
     """Rows, then a sample of these (how many, and the seed), then the first `limit` of these, each in the
     table's order and once; None: all."""
 
@@ -114,4 +114,4 @@ def _written(rows: slice | int) -> str:
     return ":".join("" if part is None else str(part) for part in parts)
 
 
-ALL = Selection()
+ALL = RowSelection()

@@ -116,7 +116,7 @@ def _rows(path: Path, file: BinaryIO, format: _Format, most: int | None) -> Sequ
     return _FileRows(path, starts, format)
 
 
-class _Lazy(Sequence[dict[str, Any]]):
+class _LazyRows(Sequence[dict[str, Any]]):
     """Rows that are made when they are asked for."""
 
     @overload
@@ -133,7 +133,7 @@ class _Lazy(Sequence[dict[str, Any]]):
 
 
 @final
-class _FileRows(_Lazy):
+class _FileRows(_LazyRows):
     """The rows of a file of text. Raises UsageError if it has changed since."""
 
     def __init__(self, path: Path, starts: array[int], format: _Format) -> None:
@@ -311,7 +311,7 @@ def _parquet(path: Path, most: int | None) -> Table:
 
 
 @final
-class _ParquetRows(_Lazy):
+class _ParquetRows(_LazyRows):
     """The rows of a parquet file, of which one group of rows is in memory."""
 
     def __init__(self, path: Path, pyarrow: Any) -> None:

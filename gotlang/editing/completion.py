@@ -60,7 +60,7 @@ _ROWS_READ = 50
 
 @final
 @dataclass(frozen=True, slots=True)
-class Completion:
+class Suggestion:
     """A suggestion: `label` is the text that is inserted, `detail` its type or signature, `doc` what it is or
     does. Those with a lower `rank` come first. `typed` is how much of the text before the offset it replaces
     where that is more than a word, as in a path."""
@@ -73,7 +73,7 @@ class Completion:
     typed: int | None = None
 
 
-def completions(document: Document, offset: int) -> tuple[Completion, ...]:
+def completions(document: Document, offset: int) -> tuple[Suggestion, ...]:
     """The suggestions at an offset, whatever is already there of a word; none in comments and plain texts."""
     here = around(document.source, offset)
     word = _WORD.search(here.line)
@@ -87,7 +87,7 @@ def _shown(label: str) -> bool:
     return bool(label) and e.HOLE not in label and BETWEEN not in label
 
 
-def _found(document: Document, here: Around, before: str, start: int) -> Iterator[Completion]:
+def _found(document: Document, here: Around, before: str, start: int) -> Iterator[Suggestion]:
     symbols = document.seen.symbols
     if here.inside == "comment":
         return
@@ -128,15 +128,15 @@ def _takes_type(here: Around, before: str) -> bool:
     return here.head in heads and ("\n" not in here.text or here.text.startswith("type") or typed is not None)
 
 
-def _words(words: Iterable[str], kind: Kind = "keyword", rank: int = 2) -> Iterator[Completion]:
+def _words(words: Iterable[str], kind: Kind = "keyword", rank: int = 2) -> Iterator[Suggestion]:
     for word in words:
-        yield Completion(word, kind, rank=rank)
+        yield Suggestion(word, kind, rank=rank)
 
 
 # ---------------------------------------------------------------- code
 
 
-def _code(document: Document, here: Around, before: str, start: int) -> Iterator[Completion]:
+def _code(document: Document, here: Around, before: str, start: int) -> Iterator[Suggestion]:
     """A line of a scheme, a score or a test."""
     symbols, opened = (
         document.seen.symbols,
@@ -150,9 +150,9 @@ def _code(document: Document, here: Around, before: str, start: int) -> Iterator
             yield from _arguments(signature, opened)
     if not before.strip() or re.fullmatch(r" +\w+ = ", before):
         for name, record in OPERATIONS.items():
-            yield Completion(name, "operation", record.usage.strip("`"), record.doc)
-        for name, _ in _declared(document, n.Operation):
-            yield Completion(name, "operation", "operation of this program")
+            yield Suggestion(name, "operation", record.usage.strip("`"), record.doc)
+        for name, _ in _declared(document, n.OperationDefinition):
+            yield Suggestion(name, "operation", "operation of this program")
         yield from _words(_BLOCKS)
     if not before.strip():
         yield from _branches(document, here, before, start)
@@ -160,7 +160,7 @@ def _code(document: Document, here: Around, before: str, start: int) -> Iterator
     yield from _names(document, start, asked[1] if asked else "")
 
 
-def _branches(document: Document, here: Around, before: str, start: int) -> Iterator[Completion]:
+def _branches(document: Document, here: Around, before: str, start: int) -> Iterator[Suggestion]:
     """Where a line may begin a branch of a `match`: the cases that its value may have, and `else`."""
     for line in reversed(here.text.split("\n")[:-1]):
         margin = len(line) - len(line.lstrip(" "))
@@ -168,52 +168,52 @@ def _branches(document: Document, here: Around, before: str, start: int) -> Iter
             opened = re.fullmatch(r" *match (.+): *(?:#.*)?", line)
             known = value_before(document, start, opened[1]) if opened is not None else None
             if isinstance(known, OptionalType):
-                yield Completion("none:", "case", rank=0)
+                yield Suggestion("none:", "case", rank=0)
             match present(known) if known is not None else None:
                 case Simple(name="bool"):
                     yield from _words(("true:", "false:"), "case", rank=0)
                 case UnionType(cases=cases):
                     for case in cases:
-                        yield Completion(f"{case.tag}:", "case", case.written(), rank=0)
+                        yield Suggestion(f"{case.tag}:", "case", case.written(), rank=0)
                 case LiteralType(values=values):
                     for value in values:
-                        yield Completion(f'"{value}":', "case", rank=0)
+                        yield Suggestion(f'"{value}":', "case", rank=0)
             if opened is not None:
-                yield Completion("else:", "keyword", rank=0)
+                yield Suggestion("else:", "keyword", rank=0)
             return
 
 
-def _names(document: Document, start: int, operation: str = "") -> Iterator[Completion]:
+def _names(document: Document, start: int, operation: str = "") -> Iterator[Suggestion]:
     """Every name that a value or a call may start with; first those that fit the operation before them."""
     symbols = document.seen.symbols
     for variable in names(document, start).values():
-        yield Completion(variable.name, "variable", str(variable.type), facts(variable), rank=0)
+        yield Suggestion(variable.name, "variable", str(variable.type), facts(variable), rank=0)
     judges = operation in ("Score", "Validate", "GroundTruth", "Select", "Map", "Pool", "Vote")
     for name, type_ in symbols.params.items():
-        yield Completion(name, "param", str(type_))
+        yield Suggestion(name, "param", str(type_))
     for name, signature in symbols.prompts.items():
-        yield Completion(name, "prompt", written(signature), rank=2 if judges else 0 if operation else 1)
+        yield Suggestion(name, "prompt", written(signature), rank=2 if judges else 0 if operation else 1)
     for name, signature in symbols.scores.items():
-        yield Completion(name, "score", written(signature), rank=0 if operation == "Score" else 1)
+        yield Suggestion(name, "score", written(signature), rank=0 if operation == "Score" else 1)
     for name, signature in symbols.schemes.items():
-        yield Completion(name, "scheme", written(signature))
+        yield Suggestion(name, "scheme", written(signature))
     for name in symbols.functions:
-        yield Completion(name, "function", f"-> {symbols.results.get(name, 'any')}")
+        yield Suggestion(name, "function", f"-> {symbols.results.get(name, 'any')}")
     for name, _ in _declared(document, n.Function):
-        yield Completion(name, "function", "function of this program")
+        yield Suggestion(name, "function", "function of this program")
     for name in symbols.corpora:
-        yield Completion(name, "corpus")
+        yield Suggestion(name, "corpus")
     for name, case in symbols.cases.items():
-        yield Completion(name, "case", case.written())
+        yield Suggestion(name, "case", case.written())
     for name, (type_, doc) in THOUGHT_FUNCTIONS.items():
-        yield Completion(name, "function", str(type_), doc, rank=3)
+        yield Suggestion(name, "function", str(type_), doc, rank=3)
     for name, builtin in BUILTINS.items():
-        yield Completion(name, "function", builtin.signature(), builtin.doc, rank=3)
+        yield Suggestion(name, "function", builtin.signature(), builtin.doc, rank=3)
     yield from _words(("true", "false", "none"), rank=4)
 
 
 def _declared(
-    document: Document, kind: type[n.Operation | n.Function]
+    document: Document, kind: type[n.OperationDefinition | n.Function]
 ) -> Iterator[tuple[str, n.Declaration]]:
     """The definitions of the program's own file, which the check has inlined."""
     for declaration in document.module.declarations:
@@ -249,19 +249,19 @@ def rule(setting: SettingRule) -> str:
     return ", ".join([" or ".join(map(str, setting.types)), *bounds])
 
 
-def _settings(settings: dict[str, SettingRule], given: Iterable[str]) -> Iterator[Completion]:
+def _settings(settings: dict[str, SettingRule], given: Iterable[str]) -> Iterator[Suggestion]:
     for name, setting in settings.items():
         if name not in given:
-            yield Completion(f"{name}=", "setting", rule(setting), rank=1 if name in MODEL_SETTINGS else 0)
+            yield Suggestion(f"{name}=", "setting", rule(setting), rank=1 if name in MODEL_SETTINGS else 0)
 
 
-def _arguments(signature: Signature, opened: tuple[str, int, tuple[str, ...]]) -> Iterator[Completion]:
+def _arguments(signature: Signature, opened: tuple[str, int, tuple[str, ...]]) -> Iterator[Suggestion]:
     for name, type_ in signature.parameters[opened[1] :]:
         if name not in opened[2]:
-            yield Completion(f"{name}=", "argument", str(type_))
+            yield Suggestion(f"{name}=", "argument", str(type_))
 
 
-def _members(document: Document, before: str, start: int) -> Iterator[Completion]:
+def _members(document: Document, before: str, start: int) -> Iterator[Suggestion]:
     """What follows a dot: the fields of a value, or the names of a module."""
     alias = re.search(r"(\w+)\.$", before)
     inside = f"{alias[1]}{BETWEEN}" if alias is not None else ""
@@ -274,46 +274,46 @@ def _members(document: Document, before: str, start: int) -> Iterator[Completion
         for kind, known in kinds:
             for name, signature in known.items():
                 if name.startswith(inside):
-                    yield Completion(name.removeprefix(inside), kind, written(signature))
+                    yield Suggestion(name.removeprefix(inside), kind, written(signature))
         yield from _exported(document, module)
         return
     yield from _fields(value_before(document, start - 1))
 
 
-def _fields(type_: Type | None) -> Iterator[Completion]:
+def _fields(type_: Type | None) -> Iterator[Suggestion]:
     match present(type_) if type_ is not None else None:
         case RecordType(fields=known):
             for name, inner in known:
-                yield Completion(name, "field", str(inner), rank=0)
+                yield Suggestion(name, "field", str(inner), rank=0)
         case UnionType() as union:
-            yield Completion("type", "field", str(union.tags), rank=0)
+            yield Suggestion("type", "field", str(union.tags), rank=0)
             for case in union.cases:
                 for name, inner in case.fields:
-                    yield Completion(name, "field", str(inner), f"of the case `{case.tag}`")
+                    yield Suggestion(name, "field", str(inner), f"of the case `{case.tag}`")
 
 
-def _types(symbols: Symbols) -> Iterator[Completion]:
+def _types(symbols: Symbols) -> Iterator[Suggestion]:
     for name in sorted(TYPES):
-        yield Completion(name, "type")
+        yield Suggestion(name, "type")
     for name, type_ in symbols.types.items():
-        yield Completion(name, "type", as_declared(type_), rank=0)
+        yield Suggestion(name, "type", as_declared(type_), rank=0)
     for part in ("many", "prompt", "score", "scheme", "corpus"):
-        yield Completion(part, "keyword", rank=3)
+        yield Suggestion(part, "keyword", rank=3)
 
 
 # ---------------------------------------------------------------- prompts
 
 
-def _prompt(here: Around, before: str) -> Iterator[Completion]:
+def _prompt(here: Around, before: str) -> Iterator[Suggestion]:
     if before.strip().startswith("parse"):
         yield from _words(_FORMS, rank=0)
     elif not before.strip():
         yield from _words(_PARTS, rank=0)
         for name, setting in PROMPT_SETTINGS.items():
-            yield Completion(name, "setting", rule(setting))
+            yield Suggestion(name, "setting", rule(setting))
 
 
-def _template(document: Document, here: Around, before: str, start: int) -> Iterator[Completion]:
+def _template(document: Document, here: Around, before: str, start: int) -> Iterator[Suggestion]:
     """Inside `{{ }}` and `{% %}`: the inputs of the prompt, loop variables, fields, filters and tags."""
     known = template_names(document, here)
     if re.search(r"\| *$", before):
@@ -327,7 +327,7 @@ def _template(document: Document, here: Around, before: str, start: int) -> Iter
         yield from _fields(_typed(path[1], known))
         return
     for name, type_ in known.items():
-        yield Completion(name, "variable", str(type_) if type_ is not None else "", rank=0)
+        yield Suggestion(name, "variable", str(type_) if type_ is not None else "", rank=0)
 
 
 def template_names(document: Document, here: Around) -> dict[str, Type | None]:
@@ -365,7 +365,7 @@ def _typed(path: str, known: dict[str, Type | None]) -> Type | None:
 # ---------------------------------------------------------------- studies, imports, files
 
 
-def _study(document: Document, here: Around, before: str) -> Iterator[Completion]:
+def _study(document: Document, here: Around, before: str) -> Iterator[Suggestion]:
     symbols = document.seen.symbols
     word = before.split()[0] if before.split() else ""
     columns = re.search(r'data +"([^"\n]*)" *\([^)]*$', here.text)
@@ -375,44 +375,44 @@ def _study(document: Document, here: Around, before: str) -> Iterator[Completion
         else:
             for name, signature in symbols.schemes.items():
                 for parameter, type_ in signature.parameters:
-                    yield Completion(f"{parameter} = ", "argument", f"input of {name}: {type_}", rank=0)
-            yield Completion("truth = ", "argument", "the expected result", rank=0)
+                    yield Suggestion(f"{parameter} = ", "argument", f"input of {name}: {type_}", rank=0)
+            yield Suggestion("truth = ", "argument", "the expected result", rank=0)
     elif word == "data" and re.search(r",[^\"(]*$", before):
         yield from _words(DATA_OPTIONS, "setting", rank=0)
     elif word == "vary":
         yield from _varied(document, before)
     elif word == "sampler":
         for name, sampler in SAMPLERS.items():
-            yield Completion(name, "function", doc=sampler.doc, rank=0)
+            yield Suggestion(name, "function", doc=sampler.doc, rank=0)
     elif word in ("subject", "minimize", "maximize"):
         for name in symbols.metrics:
-            yield Completion(name, "metric", rank=0)
+            yield Suggestion(name, "metric", rank=0)
         for name, about in ABOUT.items():
             if name != BASELINE or word == "subject":
-                yield Completion(name, "metric", doc=about, rank=0)
+                yield Suggestion(name, "metric", doc=about, rank=0)
         for name, signature in symbols.scores.items():
-            yield Completion(name, "score", written(signature))
+            yield Suggestion(name, "score", written(signature))
         yield from _words(("result", "score", "truth"), "variable")
         for signature in symbols.schemes.values():
             for name, type_ in signature.parameters:
-                yield Completion(name, "variable", str(type_))
+                yield Suggestion(name, "variable", str(type_))
     elif word == "prompts" and re.search(r"\bwith +$", before):
         for name, optimizer in OPTIMIZERS.items():
-            yield Completion(name, "function", f"takes {', '.join(optimizer.takes)}", rank=0)
+            yield Suggestion(name, "function", f"takes {', '.join(optimizer.takes)}", rank=0)
     elif word in ("scheme", "prompts"):
         for name in symbols.schemes if word == "scheme" else symbols.prompts:
-            yield Completion(name, "scheme" if word == "scheme" else "prompt", rank=0)
+            yield Suggestion(name, "scheme" if word == "scheme" else "prompt", rank=0)
     else:
         yield from _words(CLAUSES, rank=0)
         yield from _words(OPTIONS, "setting")
 
 
-def _varied(document: Document, before: str) -> Iterator[Completion]:
+def _varied(document: Document, before: str) -> Iterator[Suggestion]:
     """What a study may vary: params, settings of all prompts or of one, models, schemes."""
     symbols = document.seen.symbols
     if re.search(r"\bscheme +in +\[[^\]]*$", before):
         for name, signature in symbols.schemes.items():
-            yield Completion(name, "scheme", written(signature), rank=0)
+            yield Suggestion(name, "scheme", written(signature), rank=0)
         return
     of = re.search(r"(\w+)\.$", before)
     if of is not None:
@@ -422,20 +422,20 @@ def _varied(document: Document, before: str) -> Iterator[Completion]:
     if re.search(r"\bin +\S*$", before) or before.count("[") > before.count("]"):
         return
     for name, type_ in symbols.params.items():
-        yield Completion(name, "param", str(type_), rank=0)
+        yield Suggestion(name, "param", str(type_), rank=0)
     for name in symbols.prompts:
-        yield Completion(name, "prompt", f"`{name}.temperature`, `{name}.instruction`, ...")
+        yield Suggestion(name, "prompt", f"`{name}.temperature`, `{name}.instruction`, ...")
     yield from _words(VARIED, "setting")
     yield from _words((SCHEME, STRUCTURE, MODELS))
 
 
-def _column_names(document: Document, path: str) -> Iterator[Completion]:
+def _column_names(document: Document, path: str) -> Iterator[Suggestion]:
     """The columns of a data file, in quotes where they are no names."""
     for column in _columns(document, path):
-        yield Completion(column if _NAME.fullmatch(column) else f'"{column}"', "column", rank=0)
+        yield Suggestion(column if _NAME.fullmatch(column) else f'"{column}"', "column", rank=0)
 
 
-def _drawn(document: Document, here: Around, before: str) -> Iterator[Completion]:
+def _drawn(document: Document, here: Around, before: str) -> Iterator[Suggestion]:
     """What the inputs of a law are drawn from: generators, and the columns of their rows."""
     rows = re.search(r'rows\(\s*"([^"\n]*)"([^()]*)$', here.text)
     if rows is not None:
@@ -445,10 +445,10 @@ def _drawn(document: Document, here: Around, before: str) -> Iterator[Completion
         elif fields:
             for column in _columns(document, rows[1]):
                 if _NAME.fullmatch(column):
-                    yield Completion(f"{column}: ", "column", rank=0)
+                    yield Suggestion(f"{column}: ", "column", rank=0)
         elif re.search(r"= *$", before):
             for column in _columns(document, rows[1]):
-                yield Completion(f'"{column}"', "column", rank=0)
+                yield Suggestion(f'"{column}"', "column", rank=0)
     elif re.search(r"\bin +$", before) and here.text.count("(") == here.text.count(")"):
         yield from _words(_GENERATORS, "function", rank=0)
 
@@ -476,7 +476,7 @@ def file_inside(document: Document, path: str) -> Path | None:
     return target if target.is_relative_to(folder) and target.is_file() else None
 
 
-def _paths(document: Document, here: Around) -> Iterator[Completion]:
+def _paths(document: Document, here: Around) -> Iterator[Suggestion]:
     """The files that may be named in a text: of the folder, with the endings that fit; as a corpus also the
     folders with texts."""
     from gotlang.data.corpus import TEXTS
@@ -505,13 +505,13 @@ def _paths(document: Document, here: Around) -> Iterator[Completion]:
         for path in paths:
             if path != document.source.name:
                 label = os.path.relpath(path, folder).replace(os.sep, "/")
-                yield Completion(label, "file", rank=0, typed=typed)
+                yield Suggestion(label, "file", rank=0, typed=typed)
         number += len(files)
         if number > _MAX_FILES:
             return
 
 
-def _modules(document: Document, here: Around) -> Iterator[Completion]:
+def _modules(document: Document, here: Around) -> Iterator[Suggestion]:
     line = here.line
     names_of = re.match(r'from +(?:"([^"]*)"|([\w.]+)) +import +', line)
     if names_of is not None:
@@ -519,7 +519,7 @@ def _modules(document: Document, here: Around) -> Iterator[Completion]:
     elif re.match(r"(?:import|from) +[\w.]*$", line):
         for path in sorted(STANDARD.glob("*.got")):
             label = path.stem if re.search(r"\bstd\.\w*$", line) else f"std.{path.stem}"
-            yield Completion(label, "module", rank=0)
+            yield Suggestion(label, "module", rank=0)
         if re.fullmatch(r"import +\w*", line):
             yield from _words(("python", "corpus", "mcp"))
     else:
@@ -531,7 +531,7 @@ def _aliases(document: Document) -> dict[str, str]:
     return {d.alias.text: str(d.path.value) for d in document.module.imports if d.alias is not None}
 
 
-def _exported(document: Document, written: str) -> Iterator[Completion]:
+def _exported(document: Document, written: str) -> Iterator[Suggestion]:
     """The names that a module declares and others may import."""
     from gotlang.packages import source_name
     from gotlang.span import Source
@@ -545,9 +545,9 @@ def _exported(document: Document, written: str) -> Iterator[Completion]:
         return
     kinds: dict[type[n.Declaration], Kind] = {
         n.Prompt: "prompt", n.Score: "score", n.Scheme: "scheme", n.Param: "param", n.TypeAlias: "type",
-        n.Operation: "operation", n.Metric: "metric",
+        n.OperationDefinition: "operation", n.Metric: "metric",
     }  # fmt: skip
     for declaration in module.declarations:
         for each in declared(declaration):
             if not each.text.startswith("_"):
-                yield Completion(each.text, kinds.get(type(declaration), "function"), rank=0)
+                yield Suggestion(each.text, kinds.get(type(declaration), "function"), rank=0)

@@ -23,7 +23,7 @@ KINDS: Mapping[type[n.Declaration], Kind] = {
     n.Scheme: "scheme",
     n.Param: "param",
     n.TypeAlias: "type",
-    n.Operation: "operation",
+    n.OperationDefinition: "operation",
     n.Function: "function",
     n.Partial: "partial",
     n.ImportCorpus: "corpus",
@@ -150,7 +150,7 @@ def _own(file: str, module: n.Module) -> dict[str, Symbol]:
 def _inputs(d: n.Declaration, symbol: Symbol) -> Iterator[tuple[str, Symbol]]:
     """The symbols of what a declaration takes, by name."""
     match d:
-        case n.Operation():
+        case n.OperationDefinition():
             given: list[tuple[Kind, n.TypedName]] = [("setting", each) for each in d.settings]
             given += [("input", each) for each in d.operands]
         case n.Prompt() | n.Score() | n.Metric() | n.Scheme() | n.Function() | n.Partial():

@@ -186,7 +186,7 @@ class _Finder:
             case n.Partial():
                 self._parameters(d.parameters, "input", d.name.text, names)
                 self._template(d.text, names)
-            case n.Operation():
+            case n.OperationDefinition():
                 self._parameters(d.settings, "setting", d.name.text, names)
                 self._parameters(d.operands, "input", d.name.text, names)
                 self._suite(d.body, names)

@@ -21,7 +21,7 @@ OutlineKind = Kind | Literal["test"]
 
 
 @final
-class Entry(Struct, frozen=True):
+class OutlineEntry(Struct, frozen=True):
     """A declaration, or a part of one: its name, the first line of its text, its place, and its name's."""
 
     name: str
@@ -29,11 +29,11 @@ class Entry(Struct, frozen=True):
     detail: str
     span: Span
     at: Span
-    inside: tuple[Entry, ...] = ()
+    inside: tuple[OutlineEntry, ...] = ()
 
 
 @final
-class Fold(Struct, frozen=True, order=True):
+class FoldingRange(Struct, frozen=True, order=True):
     """Lines that can be folded, counted from 1; `end` is the last of them."""
 
     start: int
@@ -41,44 +41,46 @@ class Fold(Struct, frozen=True, order=True):
     kind: Literal["region", "comment", "imports"] = "region"
 
 
-def outline(document: Document) -> tuple[Entry, ...]:
+def outline(document: Document) -> tuple[OutlineEntry, ...]:
     """The declarations of a program's own file, in the order of the text."""
     return tuple(entry for d in document.module.declarations for entry in _entries(d, document.source))
 
 
-def _entries(d: n.Declaration, source: Source) -> Iterator[Entry]:
+def _entries(d: n.Declaration, source: Source) -> Iterator[OutlineEntry]:
     detail = source.line(source.position(d.span.start)[0]).strip().removesuffix(":")
     match d:
         case n.Study():
-            yield Entry(d.name.text, "study", detail, d.span, d.name.span)
+            yield OutlineEntry(d.name.text, "study", detail, d.span, d.name.span)
         case n.Test():
-            yield Entry(str(d.name.value), "test", detail, d.span, d.name.span)
+            yield OutlineEntry(str(d.name.value), "test", detail, d.span, d.name.span)
         case _:
             for name in declared(d):
                 if name.text != e.HOLE:
                     inside = tuple(_inside(d))
-                    yield Entry(name.text, KINDS[type(d)], detail, d.span.to(name.span), name.span, inside)
+                    yield OutlineEntry(
+                        name.text, KINDS[type(d)], detail, d.span.to(name.span), name.span, inside
+                    )
 
 
-def _inside(d: n.Declaration) -> Iterator[Entry]:
+def _inside(d: n.Declaration) -> Iterator[OutlineEntry]:
     """The fields and cases of a type, and what a scheme binds."""
     for node in walk(d) if isinstance(d, n.TypeAlias | n.Scheme) else ():
         match node:
             case n.CaseTypeNode(name=name):
-                yield Entry(name.text, "case", "", node.span.to(name.span), name.span)
+                yield OutlineEntry(name.text, "case", "", node.span.to(name.span), name.span)
             case n.TypedName(name=name) if isinstance(d, n.TypeAlias):
-                yield Entry(name.text, "field", "", node.span.to(name.span), name.span)
+                yield OutlineEntry(name.text, "field", "", node.span.to(name.span), name.span)
             case n.Bind(name=name) if name.text != e.HOLE:
-                yield Entry(name.text, "local", "", node.span.to(name.span), name.span)
+                yield OutlineEntry(name.text, "local", "", node.span.to(name.span), name.span)
 
 
-def folds(document: Document) -> tuple[Fold, ...]:
+def folds(document: Document) -> tuple[FoldingRange, ...]:
     """What of a program's own file can be folded: declarations, blocks, long texts, comments, imports."""
-    source, found = document.source, dict[int, Fold]()
+    source, found = document.source, dict[int, FoldingRange]()
 
     def add(start: int, end: int, kind: Literal["region", "comment", "imports"] = "region") -> None:
         if start < end and (start not in found or found[start].end < end):
-            found[start] = Fold(start, end, kind)
+            found[start] = FoldingRange(start, end, kind)
 
     def lines(span: Span) -> tuple[int, int]:
         text = source.text[span.start : span.end].rstrip()

@@ -11,7 +11,7 @@ from gotlang.diagnostics import Report
 from gotlang.editing.documents import Document
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.seen import Place
+from gotlang.semantics.seen import VisibleNames
 from gotlang.span import Source
 from gotlang.syntax import expressions as e
 from gotlang.syntax.parse import parse_expression
@@ -62,11 +62,11 @@ def _opened(text: str) -> bool:
     return opening > max(text.rfind("}}"), text.rfind("%}"))
 
 
-def place(document: Document, offset: int, *, statement: bool = False) -> Place | None:
+def place(document: Document, offset: int, *, statement: bool = False) -> VisibleNames | None:
     """The statement or expression at an offset, or else the last one above it in the same declaration, or the
     first one below its head; only a `statement` if so asked."""
     name, best = document.source.name, None
-    below: Place | None = None
+    below: VisibleNames | None = None
     start = around(document.source, offset).start
     for found in document.seen.places:
         span = found.span

@@ -28,7 +28,7 @@ _SMALL, _CAPITAL = re.compile(r"[a-z_][A-Za-z0-9_]*"), re.compile(r"[A-Z][A-Za-z
 
 
 @final
-class Edit(Struct, frozen=True, order=True):
+class TextEdit(Struct, frozen=True, order=True):
     """A part of a file that is replaced. `source` is the real path of the file."""
 
     source: str
@@ -61,14 +61,14 @@ def _declared(document: Document, symbol: Symbol) -> bool:
     return any(o.declares and o.symbol == symbol for o in occurrences(document))
 
 
-def renamed(documents: Sequence[Document], symbol: Symbol, new: str) -> tuple[Edit, ...]:
+def renamed(documents: Sequence[Document], symbol: Symbol, new: str) -> tuple[TextEdit, ...]:
     """The edits that give a symbol another name. `documents` are all programs that may write it. Raises
     UsageError with the reason where that name does not fit."""
     _valid(symbol, new)
     if new == symbol.name:
         return ()
     edits = {
-        Edit(real(o.span.source), o.span.start, o.span.end, new)
+        TextEdit(real(o.span.source), o.span.start, o.span.end, new)
         for document in documents
         for o in occurrences(document)
         if o.symbol == symbol
@@ -101,7 +101,7 @@ def _valid(symbol: Symbol, new: str) -> None:
 
 
 def _safe(
-    document: Document, symbol: Symbol, new: str, edits: Iterable[Edit], texts: Mapping[str, str]
+    document: Document, symbol: Symbol, new: str, edits: Iterable[TextEdit], texts: Mapping[str, str]
 ) -> None:
     """Raise UsageError if a program has other errors with the new name, or if names then mean something
     else. `texts` are the texts of files with it, by real path."""
@@ -121,7 +121,7 @@ def _safe(
         raise UsageError(f"`{new}` is already visible where `{symbol.name}` is used")
 
 
-def applied(text: str, edits: Iterable[Edit]) -> str:
+def applied(text: str, edits: Iterable[TextEdit]) -> str:
     """A text after edits of one file."""
     parts, end = list[str](), 0
     for edit in sorted(edits):
@@ -130,7 +130,7 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _moved(edits: Iterable[Edit]) -> Iterator[tuple[str, int]]:
+def _moved(edits: Iterable[TextEdit]) -> Iterator[tuple[str, int]]:
     """Where the edited places are afterwards."""
     shift: Counter[str] = Counter()
     for edit in sorted(edits):
@@ -141,7 +141,7 @@ def _moved(edits: Iterable[Edit]) -> Iterator[tuple[str, int]]:
 # ---------------------------------------------------------------- simulators
 
 
-def _simulators(document: Document, symbol: Symbol, new: str) -> Iterator[tuple[Source, Edit]]:
+def _simulators(document: Document, symbol: Symbol, new: str) -> Iterator[tuple[Source, TextEdit]]:
     """The same name in the simulators of a program: the function of a prompt, and what it takes. Their Python
     is read, and not run."""
     is_prompt = symbol.kind == "prompt"
@@ -180,7 +180,7 @@ def _own_simulators(documents: Sequence[Document], symbol: Symbol, simulators: S
             raise UsageError(f"{file} simulates the prompt `{prompt}` of {program} too", help=help)
 
 
-def _in_python(tree: ast.Module, source: Source, prompt: str, symbol: Symbol, new: str) -> Iterator[Edit]:
+def _in_python(tree: ast.Module, source: Source, prompt: str, symbol: Symbol, new: str) -> Iterator[TextEdit]:
     functions = [f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == prompt]
     if not functions:
         return
@@ -201,7 +201,7 @@ def _in_python(tree: ast.Module, source: Source, prompt: str, symbol: Symbol, ne
         start = source.offset(line) + len(source.line(line).encode()[:column].decode())
         found = re.compile(rf"\b{re.escape(symbol.name)}\b").search(source.text, start)
         if found is not None and (is_function or found.start() == start):
-            yield Edit(source.name, *found.span(), new)
+            yield TextEdit(source.name, *found.span(), new)
 
 
 def _stored(node: ast.Name | ast.arg) -> bool:

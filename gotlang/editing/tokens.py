@@ -61,7 +61,7 @@ _NAMED = {
 
 
 @final
-class Token(Struct, frozen=True, order=True):
+class SemanticToken(Struct, frozen=True, order=True):
     """A word within a line: its place, its type and what more is said of it."""
 
     start: int
@@ -70,7 +70,7 @@ class Token(Struct, frozen=True, order=True):
     modifiers: tuple[str, ...] = ()
 
 
-def tokens(document: Document) -> tuple[Token, ...]:
+def tokens(document: Document) -> tuple[SemanticToken, ...]:
     """The words of a program's own file in the order of the text; none overlap, and none has two lines."""
     source = document.source
     named = {
@@ -78,7 +78,7 @@ def tokens(document: Document) -> tuple[Token, ...]:
         for o in occurrences(document)
         if o.span.source == source.name and (token := _named(o)) is not None
     }
-    found, end = list[Token](), 0
+    found, end = list[SemanticToken](), 0
     for token in sorted([*named.values(), *_lexed(source.text, named)]):
         if token.start >= end:
             found.append(token)
@@ -86,17 +86,17 @@ def tokens(document: Document) -> tuple[Token, ...]:
     return tuple(found)
 
 
-def _named(o: Occurrence) -> Token | None:
+def _named(o: Occurrence) -> SemanticToken | None:
     symbol = o.means or o.symbol
     if symbol.kind == "file":
         return None
     modifiers = ("declaration",) if o.declares else ()
     if symbol.kind in ("param", "corpus"):
         modifiers = (*modifiers, "readonly")
-    return Token(o.span.start, o.span.end, _NAMED[symbol.kind], modifiers)
+    return SemanticToken(o.span.start, o.span.end, _NAMED[symbol.kind], modifiers)
 
 
-def _lexed(text: str, named: dict[tuple[int, int], Token]) -> Iterator[Token]:
+def _lexed(text: str, named: dict[tuple[int, int], SemanticToken]) -> Iterator[SemanticToken]:
     """The words of the language, cut where names are inside them."""
     from gotlang.highlighting.lexer import GotLexer
 
@@ -108,5 +108,5 @@ def _lexed(text: str, named: dict[tuple[int, int], Token]) -> Iterator[Token]:
         modifiers = ("defaultLibrary",) if str(kind).endswith(_OF_LANGUAGE) else ()
         for line in word.split("\n"):
             if line:
-                yield Token(at, at + len(line), type_, modifiers)
+                yield SemanticToken(at, at + len(line), type_, modifiers)
             at += len(line) + 1

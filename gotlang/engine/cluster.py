@@ -25,8 +25,8 @@ from typing import Any, Final, TextIO, final
 from msgspec import structs
 
 from gotlang import keys
-from gotlang.cache.coordination import NO_AMOUNT
-from gotlang.engine.worker import Job, Opened, Reply, Worker, fingerprints
+from gotlang.cache.coordination import NO_CHARGE
+from gotlang.engine.worker import MeasurementJob, Opened, RowReply, Worker, fingerprints
 from gotlang.errors import CacheError, CacheLost, GotError, UsageError
 from gotlang.evaluate.evaluation import Engine, Notes, RowRun
 from gotlang.evaluate.rows import Row
@@ -37,7 +37,7 @@ from gotlang.packages import pip_install
 from gotlang.program import CheckedProgram
 from gotlang.runtime.python import refused
 from gotlang.runtime.run import Runner
-from gotlang.runtime.sampler.events import Rows
+from gotlang.runtime.sampler.events import RowsEnded
 from gotlang.runtime.sampler.shared import ROLE, SharedBudget
 from gotlang.session import Session
 from gotlang.version import __version__
@@ -357,7 +357,7 @@ class Cluster:
         if coordination is not None:
             with suppress(CacheError):  # its lease ends
                 budget.uncertain += coordination.bury(node.opened.owner).get(
-                    getattr(budget, "name", ""), NO_AMOUNT
+                    getattr(budget, "name", ""), NO_CHARGE
                 )
 
     # Rows
@@ -380,7 +380,7 @@ class Cluster:
         """What runs a row of these somewhere; what was noted of it is added to `notes`."""
         budget = runner.budget
         shared = (budget.name, budget.for_now) if isinstance(budget, SharedBudget) else None
-        found = Job(
+        found = MeasurementJob(
             runner.program,
             scheme,
             runner.params,
@@ -405,7 +405,7 @@ class Cluster:
                         return RowRun(row, repeat, "partial", reason=self._session.stopped)
                     node.rows += 1
                     try:
-                        reply: Reply = await node.actor.run.remote(name, sent, row, repeat)
+                        reply: RowReply = await node.actor.run.remote(name, sent, row, repeat)
                     except RayActorError:
                         await self._lose(node)
                         break
@@ -431,7 +431,7 @@ class Cluster:
             stored = budget.stored
             budget.charged, budget.uncertain, budget.whole = stored.charged, stored.uncertain, True
 
-    def _count(self, node: _Node, reply: Reply, runner: Runner, notes: Notes | None) -> Rows:
+    def _count(self, node: _Node, reply: RowReply, runner: Runner, notes: Notes | None) -> RowsEnded:
         """Count what a worker did; as what its node did."""
         budget = runner.budget
         budget.charged += reply.charged

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 from msgspec import structs
 
-from gotlang.cache.coordination import NO_AMOUNT, Amount
+from gotlang.cache.coordination import NO_CHARGE, Charge
 from gotlang.errors import (
     BudgetExceeded,
     CacheError,
@@ -36,7 +36,7 @@ from gotlang.runtime.context import RunSettings
 from gotlang.runtime.python import resolve
 from gotlang.runtime.run import Runner
 from gotlang.runtime.sampler.budget import Budget
-from gotlang.runtime.sampler.events import Asked, Event, Failure, Rows, guarded
+from gotlang.runtime.sampler.events import Asked, Event, Failure, RowsEnded, guarded
 from gotlang.runtime.sampler.shared import LEASE_CALLS, ROLE, SharedBudget
 from gotlang.session import Session
 from gotlang.version import __version__
@@ -47,7 +47,7 @@ _MOST_JOBS: Final = 32
 
 @final
 @dataclass(frozen=True, slots=True)
-class Job:
+class MeasurementJob:
     """What all rows of one measurement have in common. `limit` is that on concurrent requests, `budget` the
     name of the shared budget (None: the session's own) with its limit for now, `role` what it is booked to,
     `notes` what is noted of each run (None: nothing)."""
@@ -76,17 +76,17 @@ class Opened:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RowReply:
     """A row that ended, or the `error` that ended it; what was spent, refused and counted since the reply
     before; `lost` says why the worker can store nothing any more."""
 
     run: RowRun | None
     error: GotError | None
-    charged: Amount
-    uncertain: Amount
+    charged: Charge
+    uncertain: Charge
     free_calls: int
     refused: int
-    counted: Rows
+    counted: RowsEnded
     notes: Notes | None
     endpoints: tuple[Address, ...]
     lost: str | None
@@ -97,8 +97,8 @@ class Reply:
 class _Told:
     """What replies have told so far of a budget."""
 
-    charged: Amount = NO_AMOUNT
-    uncertain: Amount = NO_AMOUNT
+    charged: Charge = NO_CHARGE
+    uncertain: Charge = NO_CHARGE
     free_calls: int = 0
     refused: int = 0
 
@@ -121,7 +121,7 @@ class Worker:
         self._program, self._options, self._folder, self._files = program, options, folder, files
         self._version = version
         self._session: Session | None = None
-        self._runners: dict[str, tuple[Job, Runner]] = {}
+        self._runners: dict[str, tuple[MeasurementJob, Runner]] = {}
         self._budgets: dict[str, SharedBudget] = {}
         self._told: dict[int, _Told] = {}
 
@@ -145,11 +145,11 @@ class Worker:
         self._session = session
         return Opened(session.coordination.owner if session.coordination else "", os.uname().nodename)
 
-    async def run(self, name: str, job: list[Any], row: Row, repeat: int) -> Reply:
+    async def run(self, name: str, job: list[Any], row: Row, repeat: int) -> RowReply:
         """Run a row of the job with this name, which is fetched if it is not known; `job` is a reference."""
         assert self._session is not None
         if name not in self._runners:
-            found: Job = await job[0]
+            found: MeasurementJob = await job[0]
             self._runners[name] = found, self._runner(self._session, found)
             for old in list(self._runners)[:-_MOST_JOBS]:
                 del self._runners[old]
@@ -180,7 +180,7 @@ class Worker:
                 await coordination.soon(coordination.flush)  # whoever has the reply finds what it cost
         return self._reply(run, error, runner.budget, counts.rows, notes)
 
-    def _runner(self, session: Session, job: Job) -> Runner:
+    def _runner(self, session: Session, job: MeasurementJob) -> Runner:
         base = session.runner
         budget: Budget = base.budget
         if job.budget is not None:
@@ -203,11 +203,16 @@ class Worker:
         )
 
     def _reply(
-        self, run: RowRun | None, error: GotError | None, budget: Budget, counted: Rows, notes: Notes | None
-    ) -> Reply:
+        self,
+        run: RowRun | None,
+        error: GotError | None,
+        budget: Budget,
+        counted: RowsEnded,
+        notes: Notes | None,
+    ) -> RowReply:
         session, told = self._session, self._told.setdefault(id(budget), _Told())
         assert session is not None
-        reply = Reply(
+        reply = RowReply(
             run,
             error,
             _less(budget.charged, told.charged),
@@ -248,7 +253,7 @@ class _Counts:
     """Counts what a progress line shows of a run."""
 
     def __init__(self) -> None:
-        self.rows = Rows()
+        self.rows = RowsEnded()
 
     def __call__(self, event: Event) -> None:
         """Something happened in the run."""
@@ -263,8 +268,8 @@ class _Counts:
             self.rows = structs.replace(rows, failed=rows.failed + 1)
 
 
-def _less(now: Amount, before: Amount) -> Amount:
-    return Amount(now.calls - before.calls, now.usd - before.usd)
+def _less(now: Charge, before: Charge) -> Charge:
+    return Charge(now.calls - before.calls, now.usd - before.usd)
 
 
 def portable(error: GotError) -> GotError:

@@ -277,7 +277,7 @@ class Estimator:
         if any(isinstance(n, e.Call) and n.function.text not in self._functions for n in walk(node)):
             return UNKNOWN
         try:
-            return self._evaluate(node, _Values(names))
+            return self._evaluate(node, _KnownValues(names))
         except EvaluationError:
             return UNKNOWN
 
@@ -565,7 +565,7 @@ def _after_all(flows: list[Flow]) -> Amount:
     return Amount(Polynomial.of(low), most.high)
 
 
-class _Values(dict[str, Any]):
+class _KnownValues(dict[str, Any]):
     """The values behind names, where they are known."""
 
     def __init__(self, names: Names) -> None:

@@ -29,7 +29,7 @@ from typing import Any, final, overload
 from gotlang.answers.conversion import convert, from_text, same_name
 from gotlang.data import load
 from gotlang.data.inputs import documents, inputs, named_columns, numbered, split_columns
-from gotlang.data.selection import ALL, Selection
+from gotlang.data.selection import ALL, RowSelection
 from gotlang.data.table import Table
 from gotlang.errors import ReadError, UsageError
 from gotlang.ir import program as ir
@@ -106,7 +106,7 @@ class Dataset:
     name: str
     rows: Sequence[Row]
     matching: Matching
-    selection: Selection = ALL
+    selection: RowSelection = ALL
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -135,7 +135,7 @@ def read_dataset(
     program: Program,
     scheme: Scheme,
     columns: Mapping[str, str] | None = None,
-    selection: Selection = ALL,
+    selection: RowSelection = ALL,
     *,
     numbers: Sequence[int] | None = None,
     metrics: Sequence[str] = (),

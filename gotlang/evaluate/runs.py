@@ -28,7 +28,7 @@ from gotlang.evaluate.rows import Row
 from gotlang.metric import RUN_METRICS, bounded
 from gotlang.patterns import lazy_pattern
 from gotlang.records import Count, Integer, InvalidRecord, from_json, to_json
-from gotlang.runtime.sampler.events import Rows
+from gotlang.runtime.sampler.events import RowsEnded
 from gotlang.writing import Draft, open_own, sync, truncate, write_all
 
 METRICS = RUN_METRICS
@@ -78,7 +78,7 @@ class RowRun:
     metrics: Mapping[str, float] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
     tokens: int | None = None
-    node: Rows | None = field(default=None, compare=False)
+    node: RowsEnded | None = field(default=None, compare=False)
 
     def metric(self, name: str) -> float | None:
         """A metric of this run; None if unknown."""
@@ -206,7 +206,7 @@ def _first(item: tuple[Any, list[Any]]) -> Any:
 # ---------------------------------------------------------------- runs in a file
 
 
-class RunRecord(Struct, frozen=True):
+class RunLine(Struct, frozen=True):
     """A line of a file of runs: the evaluation it belongs to, the run as `--json` prints it, and its node."""
 
     evaluation: str
@@ -225,7 +225,7 @@ class RunRecord(Struct, frozen=True):
     reason: str | None
     metrics: dict[str, float]
     unknown: dict[str, str]
-    node: Rows | None = None
+    node: RowsEnded | None = None
 
     def run(self, row: Row) -> RowRun:
         """The run."""
@@ -275,7 +275,7 @@ class StoredRuns(Sequence[RowRun]):
         with self.path.open("rb") as file:
             for place in self.tally.order():
                 file.seek(self._starts[place])
-                record = from_json(file.readline(), RunRecord)
+                record = from_json(file.readline(), RunLine)
                 yield record.run(self._row(record.row))
 
     @overload
@@ -341,7 +341,7 @@ class StoredRuns(Sequence[RowRun]):
                     draft.write(line)
         self.close()
 
-    def _lines(self) -> Iterator[tuple[bytes, RunRecord | None]]:
+    def _lines(self) -> Iterator[tuple[bytes, RunLine | None]]:
         """The lines of the file, with a run that has a result or None. Raises UsageError for a line of
         something else."""
         os.lseek(self._file, 0, os.SEEK_SET)
@@ -349,7 +349,7 @@ class StoredRuns(Sequence[RowRun]):
             for line in file:
                 whole = line.endswith(b"\n")
                 try:
-                    record = from_json(line, RunRecord) if whole else None
+                    record = from_json(line, RunLine) if whole else None
                 except InvalidRecord:
                     record = None
                     if file.tell() == len(line) or line.strip(b"\0 \n"):

@@ -22,8 +22,8 @@ from gotlang.evaluate.runs import RowRun
 from gotlang.ir.program import Scheme
 from gotlang.ir.text import LOCAL_SCORE
 from gotlang.runtime.python import resolve
+from gotlang.semantics.generators import DataRows as FileRows
 from gotlang.semantics.generators import Generator
-from gotlang.semantics.generators import Rows as FileRows
 from gotlang.semantics.test_declarations import HOLDS, DeclaredTest
 from gotlang.session import Session
 from gotlang.span import Span

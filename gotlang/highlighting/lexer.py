@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pygments.lexer import RegexLexer, include
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
-from gotlang.highlighting.rules import CONTEXTS, Match, Rule
+from gotlang.highlighting.rules import CONTEXTS, PatternMatch, Rule
 
 _KINDS: dict[str, Any] = {
     "-": Text,
@@ -53,7 +53,7 @@ def _states() -> dict[str, list[Any]]:
     def converted(rule: Rule) -> Any:
         if isinstance(rule, str):
             return include(rule)
-        if isinstance(rule, Match):
+        if isinstance(rule, PatternMatch):
             return rule.pattern, _groups(rule.kinds)
         state, text = f"region {len(states)}", _KINDS[rule.text]
         end = rule.end, _groups(rule.end_kind), "#pop"

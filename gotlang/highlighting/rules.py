@@ -15,7 +15,7 @@ from gotlang.highlighting import words
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class PatternMatch:
     """One place. `kinds` are those of the pattern's groups, `-` for none, or one for all of it."""
 
     pattern: str
@@ -23,7 +23,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class NestedContext:
     """From one place to another, with the rules of the context `inside` between them. `text` is the kind of
     what no rule inside matches."""
 
@@ -35,7 +35,7 @@ class Region:
     text: str = "-"
 
 
-Rule = Match | Region | str
+Rule = PatternMatch | NestedContext | str
 """A rule, or the name of a context whose rules it includes."""
 
 MARGIN: Final = r"^(?=[^\s#])"
@@ -46,21 +46,21 @@ def _any(found: Iterable[str]) -> str:
     return f"(?:{'|'.join(found)})"
 
 
-def _brackets(opening: str, closing: str, inside: str) -> Region:
+def _brackets(opening: str, closing: str, inside: str) -> NestedContext:
     lost = rf"^(?={_any(words.DECLARATIONS)}[ \t]+[\w\"])"
-    return Region(rf"\{opening}", "punctuation", inside, rf"\{closing}|{lost}", "punctuation")
+    return NestedContext(rf"\{opening}", "punctuation", inside, rf"\{closing}|{lost}", "punctuation")
 
 
-def _string(quotes: str, end: str, inside: str) -> Region:
-    return Region(quotes, "string", inside, end, "string", "string")
+def _string(quotes: str, end: str, inside: str) -> NestedContext:
+    return NestedContext(quotes, "string", inside, end, "string", "string")
 
 
 def _jinja(end: str) -> tuple[Rule, ...]:
     """Jinja in a text that ends with `end`."""
     return (
-        Region(r"\{#", "comment", "nothing", rf"#\}}|(?={end})", "comment", "comment"),
-        Region(r"\{\{[-+]?", "template", "jinja", rf"[-+]?\}}\}}|(?={end})", "template"),
-        Region(r"\{%[-+]?", "template", "jinja", rf"[-+]?%\}}|(?={end})", "template"),
+        NestedContext(r"\{#", "comment", "nothing", rf"#\}}|(?={end})", "comment", "comment"),
+        NestedContext(r"\{\{[-+]?", "template", "jinja", rf"[-+]?\}}\}}|(?={end})", "template"),
+        NestedContext(r"\{%[-+]?", "template", "jinja", rf"[-+]?%\}}|(?={end})", "template"),
         "escapes",
     )
 
@@ -81,8 +81,8 @@ _JINJA: Final = (
     "and",
     "or",
 )
-_MANY: Final = Match(r"(->)([ \t]*)(many)\b", "operator - keyword")
-_WITHIN: Final = Match(r"\b(within)(?=[ \t]+[0-9])", "keyword")
+_MANY: Final = PatternMatch(r"(->)([ \t]*)(many)\b", "operator - keyword")
+_WITHIN: Final = PatternMatch(r"\b(within)(?=[ \t]+[0-9])", "keyword")
 _HEAD: Final = rf":|{MARGIN}"
 _NAMED: Final = "keyword - declared"
 _PARTS: Final = _any(word for word in words.SEARCH_PARTS if word != "backup")
@@ -91,100 +91,100 @@ CONTEXTS: Final[dict[str, tuple[Rule, ...]]] = {
     "root": ("declarations", "lines", "expression"),
     "nothing": (),
     "declarations": (
-        Match(rf"^(import)([ \t]+)({_any(words.IMPORTED)})\b", "keyword - keyword"),
-        Region(r"^(prompt)([ \t]+)(\w+)", _NAMED, "prompt", MARGIN),
-        Region(r"^(partial)([ \t]+)(\w+)", _NAMED, "texts", MARGIN),
-        Region(r"^(param)([ \t]+)(\w+)", _NAMED, "param", MARGIN),
-        Region(r"^(score|metric)([ \t]+)(\w+)", _NAMED, "measure", _HEAD, "punctuation"),
-        Region(r"^(scheme)([ \t]+)(\w+)", _NAMED, "scheme", _HEAD, "punctuation"),
-        Region(r"^(study)([ \t]+)(\w+)", _NAMED, "study", MARGIN),
-        Region(r'^(test|law)(?=[ \t]+")', "keyword", "test", MARGIN),
-        Match(r"^(type|operation|function)([ \t]+)(\w+)", _NAMED),
-        Match(rf"^({_any(words.DECLARATIONS)})(?=[ \t]+[\w\"])", "keyword"),
-        Match(r'(?<=[\w"])([ \t]+)(import)\b', "- keyword"),
+        PatternMatch(rf"^(import)([ \t]+)({_any(words.IMPORTED)})\b", "keyword - keyword"),
+        NestedContext(r"^(prompt)([ \t]+)(\w+)", _NAMED, "prompt", MARGIN),
+        NestedContext(r"^(partial)([ \t]+)(\w+)", _NAMED, "texts", MARGIN),
+        NestedContext(r"^(param)([ \t]+)(\w+)", _NAMED, "param", MARGIN),
+        NestedContext(r"^(score|metric)([ \t]+)(\w+)", _NAMED, "measure", _HEAD, "punctuation"),
+        NestedContext(r"^(scheme)([ \t]+)(\w+)", _NAMED, "scheme", _HEAD, "punctuation"),
+        NestedContext(r"^(study)([ \t]+)(\w+)", _NAMED, "study", MARGIN),
+        NestedContext(r'^(test|law)(?=[ \t]+")', "keyword", "test", MARGIN),
+        PatternMatch(r"^(type|operation|function)([ \t]+)(\w+)", _NAMED),
+        PatternMatch(rf"^({_any(words.DECLARATIONS)})(?=[ \t]+[\w\"])", "keyword"),
+        PatternMatch(r'(?<=[\w"])([ \t]+)(import)\b', "- keyword"),
     ),
-    "param": (Match(r"\b(each)([ \t]+)(in)\b", "keyword - keyword"), "expression"),
+    "param": (PatternMatch(r"\b(each)([ \t]+)(in)\b", "keyword - keyword"), "expression"),
     "prompt": (
         _MANY,
-        Match(r"^([ \t]+)(examples)([ \t]+)(as)([ \t]+)(turns)\b", "- keyword - keyword - keyword"),
-        Match(
+        PatternMatch(r"^([ \t]+)(examples)([ \t]+)(as)([ \t]+)(turns)\b", "- keyword - keyword - keyword"),
+        PatternMatch(
             rf"^([ \t]+)(parse)([ \t]+)({_PARSER})\b(?:([ \t]+)({_PARSER})\b)?",
             "- keyword - keyword - keyword",
         ),
-        Match(rf"^([ \t]+)({_any(words.PROMPT_PARTS)})\b(?![ \t]*=(?!=))", "- keyword"),
+        PatternMatch(rf"^([ \t]+)({_any(words.PROMPT_PARTS)})\b(?![ \t]*=(?!=))", "- keyword"),
         "texts",
     ),
     "measure": (
-        Match(rf"(->)([ \t]*)({_any(words.DIRECTIONS)})\b", "operator - keyword"),
-        Match(r"(,)([ \t]*)(best|failed)\b", "punctuation - keyword"),
+        PatternMatch(rf"(->)([ \t]*)({_any(words.DIRECTIONS)})\b", "operator - keyword"),
+        PatternMatch(r"(,)([ \t]*)(best|failed)\b", "punctuation - keyword"),
         "expression",
     ),
     "scheme": (
         _MANY,
-        Match(r"(,)([ \t]*)(truth)\b", "punctuation - keyword"),
-        Match(r"\bdecreases\b", "keyword"),
+        PatternMatch(r"(,)([ \t]*)(truth)\b", "punctuation - keyword"),
+        PatternMatch(r"\bdecreases\b", "keyword"),
         _WITHIN,
         "expression",
     ),
     "test": (
         _WITHIN,
-        Match(r"(,)([ \t]*)(at)([ \t]+)(least)\b", "punctuation - keyword - keyword"),
-        Match(r"(?<=[0-9])([ \t]+)(of)\b", "- keyword"),
+        PatternMatch(r"(,)([ \t]*)(at)([ \t]+)(least)\b", "punctuation - keyword - keyword"),
+        PatternMatch(r"(?<=[0-9])([ \t]+)(of)\b", "- keyword"),
         "expression",
     ),
     "study": (
-        Match(r"^([ \t]+)(subject)([ \t]+)(to)\b", "- keyword - keyword"),
-        Match(rf"^([ \t]+)({_any(words.CLAUSES)})\b", "- keyword"),
-        Match(rf"(,)([ \t]*)({_any(words.OBJECTIVES)})\b", "punctuation - keyword"),
-        Match(r'(?<=")([ \t]*)(scheme)\b', "- keyword"),
+        PatternMatch(r"^([ \t]+)(subject)([ \t]+)(to)\b", "- keyword - keyword"),
+        PatternMatch(rf"^([ \t]+)({_any(words.CLAUSES)})\b", "- keyword"),
+        PatternMatch(rf"(,)([ \t]*)({_any(words.OBJECTIVES)})\b", "punctuation - keyword"),
+        PatternMatch(r'(?<=")([ \t]*)(scheme)\b', "- keyword"),
         "expression",
     ),
     "lines": (
-        *(Match(rf"^([ \t]*)({block})", "- keyword") for block in words.BLOCKS),
-        *(Match(rf"(?<![=!<>])(=)([ \t]*)({block})", "operator - keyword") for block in words.BLOCKS),
-        Match(r"^([ \t]+)(backup)(?=[ \t]+\w+[ \t]*(?:#|$))", "- keyword"),
-        Match(
+        *(PatternMatch(rf"^([ \t]*)({block})", "- keyword") for block in words.BLOCKS),
+        *(PatternMatch(rf"(?<![=!<>])(=)([ \t]*)({block})", "operator - keyword") for block in words.BLOCKS),
+        PatternMatch(r"^([ \t]+)(backup)(?=[ \t]+\w+[ \t]*(?:#|$))", "- keyword"),
+        PatternMatch(
             rf"^([ \t]+)({_PARTS})(?=[ \t]*:(?![^\n#=(]*=(?!=)))",
             "- keyword",
         ),
-        Match(r"(,)([ \t]*)(at)([ \t]+)(once)\b", "punctuation - keyword - keyword"),
+        PatternMatch(r"(,)([ \t]*)(at)([ \t]+)(once)\b", "punctuation - keyword - keyword"),
     ),
     "expression": (
         "strings",
-        Match(r"#.*", "comment"),
-        Match(r"\\[ \t]*\n[ \t]*", "operator"),
-        Match(r"[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|[0-9]+", "number"),
-        Match(r"\.\.\.?", "operator"),
-        Match(r"(\.)([ \t]*)([a-z_]\w*)(?=[ \t]*\()", "punctuation - function"),
-        Match(r"(\.)([ \t]*)([a-z_]\w*)", "punctuation - name"),
-        Match(rf"\b{_any(words.CONSTANTS)}\b", "constant"),
-        Match(rf"\b{_any(words.RESERVED)}\b", "keyword"),
-        Match(rf"\b{_any(words.OPERATIONS)}\b(?=[ \t]*\()", "operation"),
-        Match(r"\b[A-Z]\w*", "type"),
-        Match(rf"\b{_any(words.BUILTINS)}\b(?=[ \t]*\()", "builtin"),
-        Match(r"\b[a-z_]\w*(?=[ \t]*\()", "function"),
-        Match(r"\b[a-z_]\w*", "name"),
+        PatternMatch(r"#.*", "comment"),
+        PatternMatch(r"\\[ \t]*\n[ \t]*", "operator"),
+        PatternMatch(r"[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|[0-9]+", "number"),
+        PatternMatch(r"\.\.\.?", "operator"),
+        PatternMatch(r"(\.)([ \t]*)([a-z_]\w*)(?=[ \t]*\()", "punctuation - function"),
+        PatternMatch(r"(\.)([ \t]*)([a-z_]\w*)", "punctuation - name"),
+        PatternMatch(rf"\b{_any(words.CONSTANTS)}\b", "constant"),
+        PatternMatch(rf"\b{_any(words.RESERVED)}\b", "keyword"),
+        PatternMatch(rf"\b{_any(words.OPERATIONS)}\b(?=[ \t]*\()", "operation"),
+        PatternMatch(r"\b[A-Z]\w*", "type"),
+        PatternMatch(rf"\b{_any(words.BUILTINS)}\b(?=[ \t]*\()", "builtin"),
+        PatternMatch(r"\b[a-z_]\w*(?=[ \t]*\()", "function"),
+        PatternMatch(r"\b[a-z_]\w*", "name"),
         _brackets("(", ")", "arguments"),
         _brackets("{", "}", "fields"),
         _brackets("[", "]", "items"),
-        Match(r"->|==|!=|<=|>=|\*\*|//|[-+*/%<>=|?]", "operator"),
-        Match(r"[,:.]", "punctuation"),
+        PatternMatch(r"->|==|!=|<=|>=|\*\*|//|[-+*/%<>=|?]", "operator"),
+        PatternMatch(r"[,:.]", "punctuation"),
     ),
-    "arguments": (Match(r"\b([a-z_]\w*)([ \t]*)(=)(?!=)", "argument - operator"), "expression"),
-    "fields": (Match(r"\b([a-z_]\w*)([ \t]*)(:)", "argument - punctuation"), "expression"),
-    "items": (Match(r'\b(file)(?=[ \t]*")', "keyword"), "expression"),
+    "arguments": (PatternMatch(r"\b([a-z_]\w*)([ \t]*)(=)(?!=)", "argument - operator"), "expression"),
+    "fields": (PatternMatch(r"\b([a-z_]\w*)([ \t]*)(:)", "argument - punctuation"), "expression"),
+    "items": (PatternMatch(r'\b(file)(?=[ \t]*")', "keyword"), "expression"),
     "strings": (_string('"""', '"""', "escapes"), _string('"', r'"|$', "escapes")),
-    "escapes": (Match(r'\\(?:[ntr"\\]|u[0-9a-fA-F]{4}|$)', "escape"),),
+    "escapes": (PatternMatch(r'\\(?:[ntr"\\]|u[0-9a-fA-F]{4}|$)', "escape"),),
     "texts": (_string('"""', '"""', "long text"), _string('"', r'"|$', "text"), "expression"),
     "long text": _jinja('"""'),
     "text": _jinja(r'(?<!\\)"|$'),
     "jinja": (
-        Match(r"'[^'\n]*'|\\\"(?:[^\"\\\n])*\\\"|\"[^\"\n]*\"", "string"),
-        Match(r"[0-9]+(?:\.[0-9]+)?", "number"),
-        Match(r"(\|)([ \t]*)([a-z_]\w*)", "operator - function"),
-        Match(rf"\b{_any(_JINJA)}\b", "keyword"),
-        Match(r"\b[A-Za-z_]\w*", "name"),
-        Match(r"[-+*/%<>=~!]+", "operator"),
+        PatternMatch(r"'[^'\n]*'|\\\"(?:[^\"\\\n])*\\\"|\"[^\"\n]*\"", "string"),
+        PatternMatch(r"[0-9]+(?:\.[0-9]+)?", "number"),
+        PatternMatch(r"(\|)([ \t]*)([a-z_]\w*)", "operator - function"),
+        PatternMatch(rf"\b{_any(_JINJA)}\b", "keyword"),
+        PatternMatch(r"\b[A-Za-z_]\w*", "name"),
+        PatternMatch(r"[-+*/%<>=~!]+", "operator"),
     ),
 }
 """The rules of each context; `root` is that of a file."""

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from gotlang.ir import program as ir
 from gotlang.operations.ask import QUESTION
 from gotlang.operations.names import POOL_NAMES, free_names
-from gotlang.operations.step import Line
+from gotlang.operations.step import LineKey
 from gotlang.scope import PoolType
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
@@ -79,7 +79,7 @@ class Asking(Struct, frozen=True):
         self, node: e.Call, given: ir.Arguments, pool: str, kind: PoolType, out: list[ir.Step]
     ) -> tuple[e.Expression, str]:
         score, result, span = node.function.text, self.fresh(), node.span
-        line = Line(format_expression(node))
+        line = LineKey(format_expression(node))
         arguments = tuple((name, self.here(value)) for name, value in given)
         looks = {name for _, value in given for name in free_names(value) if not self.own(name)} & POOL_NAMES
         if looks and "thoughts" not in looks and not kind.single:

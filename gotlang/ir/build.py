@@ -20,7 +20,7 @@ from gotlang.operations import OPERATIONS
 from gotlang.operations.names import POOL_NAMES, free_names, is_own_score, looks_at_pool, with_expressions
 from gotlang.operations.record import MODEL_SETTINGS
 from gotlang.operations.search import BACKUPS, selected
-from gotlang.operations.step import Line
+from gotlang.operations.step import LineKey
 from gotlang.scope import START, PoolType
 from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
@@ -501,7 +501,7 @@ class Builder:
             found, pool = self.asking.asked(node, pool, kind, out)
             return found
 
-        step = with_expressions(replace(step, line=Line(text)) if text else step, change)
+        step = with_expressions(replace(step, line=LineKey(text)) if text else step, change)
         return replace(step, pool=pool)
 
     def _repetitions(

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from gotlang.ir import program as ir
 from gotlang.ir.text import line_text
-from gotlang.operations.step import Line
+from gotlang.operations.step import LineKey
 
 
 def with_lines(region: ir.Region) -> ir.Region:
@@ -30,7 +30,7 @@ def _ranked(region: ir.Region, seen: ChainMap[str, int]) -> ir.Region:
             step = step.with_regions(lambda inner: _ranked(inner, seen))
         if text := step.line.text if step.line is not None else line_text(step):
             rank = seen.get(text, 0)
-            step = replace(step, line=Line(text, rank))
+            step = replace(step, line=LineKey(text, rank))
             seen[text] = rank + 1
         steps.append(step)
     return replace(region, steps=tuple(steps))

@@ -30,7 +30,7 @@ _DIGEST = 32
 
 def pack(programs: Programs, key: bytes) -> bytes | None:
     """Programs as bytes, under a key; None where there are texts that UTF-8 cannot encode."""
-    table = _Table()
+    table = _ValueTable()
     try:
         roots = {level: table.place(program) for level, program in programs.items()}
         packed = msgspec.msgpack.encode((roots, list(table.kinds), table.rows))
@@ -76,7 +76,7 @@ def _record(name: str) -> Any:
 
 
 @final
-class _Table:
+class _ValueTable:
     """Values with the places of their parts, each value once."""
 
     def __init__(self) -> None:

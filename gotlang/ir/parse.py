@@ -20,7 +20,7 @@ from gotlang.ir import text as forms
 from gotlang.ir.prompts import build_param, build_prompt
 from gotlang.operations import BLOCKS, OPERATIONS, record_named
 from gotlang.operations.record import BlockRecord, OperationRecord
-from gotlang.operations.step import Line
+from gotlang.operations.step import LineKey
 from gotlang.semantics.declarations import declare_types, resolve_type
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature, Symbols
@@ -203,7 +203,7 @@ class _IRBuilder(TreeBuilder):
         inside = {"body": body[0]} if body else {}
         step = record.step(result, self._type(type_), one is not None, **fields, **inside, span=span)
         text = forms.line_text(step) if step.line is None else ""
-        return replace(step, line=Line(text)) if text else step
+        return replace(step, line=LineKey(text)) if text else step
 
     ir_block = ir_line
 
@@ -256,7 +256,7 @@ class _IRBuilder(TreeBuilder):
 
     def ir_stop(self, _span, count, called):
         score, arguments = called
-        return ir.Stop(score, forms.named(arguments), count)
+        return ir.EarlyStop(score, forms.named(arguments), count)
 
     def ir_of_line(self, _span, text, rank):
         return text.value, int(rank)

@@ -33,7 +33,7 @@ from gotlang.answers.forms import After, Form, Json, Lines, Tag
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import literal
 from gotlang.operations import record_of
-from gotlang.operations.step import Arguments, Line, Step
+from gotlang.operations.step import Arguments, LineKey, Step
 from gotlang.patterns import lazy_pattern
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression as show
@@ -287,7 +287,7 @@ KINDS: dict[str, Kind] = {
     ),
     "expressions": Kind(lambda values: ", ".join(map(show, values)), "ir_values", lambda values: (values,)),
     "line": Kind(
-        lambda line: f"line {quote(line.text)} {line.rank}", "ir_of_line", lambda found: (Line(*found),)
+        lambda line: f"line {quote(line.text)} {line.rank}", "ir_of_line", lambda found: (LineKey(*found),)
     ),
     "names": Kind(", ".join, "ir_names", lambda names: (names,), ((),)),
     "pairs": Kind(

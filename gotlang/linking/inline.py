@@ -76,7 +76,7 @@ def inline(modules: tuple[n.Module, ...], builtin: Collection[str], report: Repo
     """The program with each use of a definition replaced by what that says. `builtin` are names that no
     function may have."""
     declared = [d for module in modules for d in module.declarations]
-    if not any(isinstance(d, n.Operation | n.Function) or _is_open(d) for d in declared):
+    if not any(isinstance(d, n.OperationDefinition | n.Function) or _is_open(d) for d in declared):
         return Inlined(modules, {}, {}, ())
     return _Inliner(declared, builtin, report).modules(modules)
 
@@ -108,11 +108,11 @@ def _bound(node: e.Node) -> Iterator[str]:
                 yield text
 
 
-def _inputs(d: n.Operation | n.Function | n.Scheme) -> Iterator[e.Identifier]:
+def _inputs(d: n.OperationDefinition | n.Function | n.Scheme) -> Iterator[e.Identifier]:
     """The names of a definition's inputs, and of the types that its users choose."""
-    groups = (d.settings, d.operands) if isinstance(d, n.Operation) else (d.parameters,)
+    groups = (d.settings, d.operands) if isinstance(d, n.OperationDefinition) else (d.parameters,)
     yield from (p.name for group in groups for p in group)
-    if not isinstance(d, n.Operation):
+    if not isinstance(d, n.OperationDefinition):
         yield from d.variables
 
 
@@ -122,7 +122,7 @@ class _Inliner:
         self.all = declared
         self.report = report
         self.builtin = builtin
-        self.operations = {d.name.text: d for d in declared if isinstance(d, n.Operation)}
+        self.operations = {d.name.text: d for d in declared if isinstance(d, n.OperationDefinition)}
         self.functions = {d.name.text: d for d in declared if isinstance(d, n.Function)}
         self.open = {d.name.text: d for d in declared if isinstance(d, n.Scheme) and _is_open(d)}
         parts = (n.Prompt, n.Score, n.Scheme, n.ImportCorpus)
@@ -147,7 +147,7 @@ class _Inliner:
         first: dict[str, e.Identifier] = {}
         defined = {*self.operations, *self.functions}
         for d in declared:
-            if isinstance(d, n.Operation | n.Function) or _is_open(d):
+            if isinstance(d, n.OperationDefinition | n.Function) or _is_open(d):
                 self._definition(d)
             if isinstance(d, n.ImportGot | n.ImportPython | n.Simulate | n.Test | n.Study):
                 continue
@@ -159,7 +159,7 @@ class _Inliner:
 
     def modules(self, modules: tuple[n.Module, ...]) -> Inlined:
         """The modules with everything put in."""
-        gone = n.Operation | n.Function
+        gone = n.OperationDefinition | n.Function
         kept = [[d for d in m.declarations if not isinstance(d, gone) and not _is_open(d)] for m in modules]
         found = [[self._declaration(d) for d in declarations] for declarations in kept]
         while self.waiting:
@@ -179,8 +179,8 @@ class _Inliner:
 
     def _definition(self, d: e.Node) -> None:
         """Report names that a definition cannot have, and inputs without a default after one with one."""
-        assert isinstance(d, n.Operation | n.Function | n.Scheme)
-        if isinstance(d, n.Operation) and d.name.text in OPERATIONS:
+        assert isinstance(d, n.OperationDefinition | n.Function | n.Scheme)
+        if isinstance(d, n.OperationDefinition) and d.name.text in OPERATIONS:
             message = f"operation `{d.name.text}` is built in"
             self.report.error("GOT0746", message, d.name.span, help="choose another name")
         if isinstance(d, n.Function):
@@ -191,7 +191,7 @@ class _Inliner:
                 if isinstance(part, e.Reference) and part.name in POOL_NAMES:
                     message = f"`{part.name}` is not defined in a function, which sees only its inputs"
                     self.report.error("GOT0105", message, part.span, help="make it an input")
-        groups = (d.settings, d.operands) if isinstance(d, n.Operation) else (d.parameters,)
+        groups = (d.settings, d.operands) if isinstance(d, n.OperationDefinition) else (d.parameters,)
         seen = set[str]()
         for group in groups:
             for before, p in zip((None, *group), group, strict=False):
@@ -384,7 +384,7 @@ class _Inliner:
         """Names that a definition or a default uses and does not see, as other schemes bind them: instead of
         each a name that none binds."""
         own = set(_bound(node))
-        if isinstance(node, n.Operation | n.Function):
+        if isinstance(node, n.OperationDefinition | n.Function):
             own.update(name.text for name in _inputs(node))
         used = {part.name for part in walk(node) if isinstance(part, e.Reference)}
         found = {name: f"{name} elsewhere" for name in used & self.locals - own}

@@ -19,7 +19,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import mapped, walk
 
-Definition: TypeAlias = n.Operation | n.Function | n.Scheme
+Definition: TypeAlias = n.OperationDefinition | n.Function | n.Scheme
 
 _OF_THE_GIVEN = frozenset({"GOT0320", "GOT0322", "GOT0326"})
 """Mistakes that depend on which prompts and scores are given: on their directions, settings and inputs."""
@@ -43,7 +43,7 @@ def _use(d: Definition, shown: dict[str, str]) -> Iterator[n.Declaration]:
     lost = n.NamedType(at, e.Identifier(at, e.HOLE))
     anything = (n.TypedName(at, lost.name, lost),)
     hole = n.Evaluate(at, e.Reference(at, e.HOLE))
-    variables = set[str]() if isinstance(d, n.Operation) else {name.text for name in d.variables}
+    variables = set[str]() if isinstance(d, n.OperationDefinition) else {name.text for name in d.variables}
 
     def known(type_: n.TypeNode) -> n.TypeNode:
         """A type in which what a user would choose is unknown."""
@@ -52,8 +52,8 @@ def _use(d: Definition, shown: dict[str, str]) -> Iterator[n.Declaration]:
     called = {part.function.text for part in walk(d) if isinstance(part, e.Call)}
     inputs: list[n.TypedName] = []
     given: dict[str, e.Expression] = {}
-    settings = d.settings if isinstance(d, n.Operation) else ()
-    operands = d.operands if isinstance(d, n.Operation) else d.parameters
+    settings = d.settings if isinstance(d, n.OperationDefinition) else ()
+    operands = d.operands if isinstance(d, n.OperationDefinition) else d.parameters
     for p in (*settings, *operands):
         if p.default is not None:
             continue
@@ -69,7 +69,7 @@ def _use(d: Definition, shown: dict[str, str]) -> Iterator[n.Declaration]:
             types = enumerate(map(known, p.type.parameters), 1)
             parameters = tuple(n.TypedName(at, e.Identifier(at, f"input {i}"), type_) for i, type_ in types)
             result = known(p.type.result or lost)
-        elif p.name.text not in called and isinstance(d, n.Operation):
+        elif p.name.text not in called and isinstance(d, n.OperationDefinition):
             given[p.name.text] = e.Call(at, name, ())
         match p.part:
             case "prompt":
@@ -84,7 +84,7 @@ def _use(d: Definition, shown: dict[str, str]) -> Iterator[n.Declaration]:
     values = tuple(given[p.name.text] for p in operands if p.name.text in given)
     arguments = tuple(e.Argument(at, None, value) for value in values)
     body: tuple[n.Statement, ...]
-    if isinstance(d, n.Operation):
+    if isinstance(d, n.OperationDefinition):
         chosen = (e.Argument(at, p.name, given[p.name.text]) for p in settings if p.name.text in given)
         body = (hole, n.Step(at, e.Identifier(at, d.name.text), tuple(chosen), values))
     else:

@@ -9,13 +9,13 @@ from lsprotocol import types
 from gotlang.editing.actions import Correction, correction_of_all, corrections, lenses_of
 from gotlang.editing.documents import Document
 from gotlang.editing.prices import price_hints
-from gotlang.lsp.server import Server
+from gotlang.lsp.server import GotServer
 from gotlang.span import Span
 
 _QUICK, _ALL = types.CodeActionKind.QuickFix.value, types.CodeActionKind.SourceFixAll.value
 
 
-def register(server: Server) -> None:
+def register(server: GotServer) -> None:
     """Answer requests for what can be done."""
     kinds = [types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll]
 
@@ -73,7 +73,7 @@ def _is_one(kind: str, wanted: Sequence[str]) -> bool:
     return any(f"{kind}.".startswith(f"{each}.") for each in wanted)
 
 
-def _action(server: Server, document: Document, uri: str, found: Correction) -> types.CodeAction:
+def _action(server: GotServer, document: Document, uri: str, found: Correction) -> types.CodeAction:
     one = not found.every
     edits = [
         types.TextEdit(server.range(document.source, span), text)

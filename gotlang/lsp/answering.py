@@ -9,7 +9,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.protocol import LanguageServerProtocol
 
 
-class _Unreadable(NamedTuple):
+class _InvalidMessage(NamedTuple):
     """A message whose parts are not of their types, and why."""
 
     message: object
@@ -26,18 +26,18 @@ class Answering(LanguageServerProtocol):
     def structure_message(self, data: dict[str, Any]) -> Any:
         """A message from its JSON, or a part of one."""
         if "jsonrpc" in data and (wrong := _fault(data)) is not None:
-            return _Unreadable(data, JsonRpcInvalidRequest(wrong))
+            return _InvalidMessage(data, JsonRpcInvalidRequest(wrong))
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
-            return _Unreadable(data, error)
+            return _InvalidMessage(data, error)
 
     def handle_message(self, message: Any) -> None:
         """Answer a request, follow a notification."""
         if not hasattr(message, "jsonrpc"):
             content, error = (
                 message
-                if isinstance(message, _Unreadable)
+                if isinstance(message, _InvalidMessage)
                 else (message, JsonRpcInvalidRequest("a message is an object with `jsonrpc`"))
             )
             request = content if isinstance(content, dict) else {"id": None, "method": None}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lsprotocol import types
 
-from gotlang.editing.completion import Completion, Kind, completions
+from gotlang.editing.completion import Kind, Suggestion, completions
 from gotlang.editing.hover import hover, signature_help
-from gotlang.lsp.server import Server
+from gotlang.lsp.server import GotServer
 from gotlang.span import Span
 
 _ITEM = types.CompletionItemKind
@@ -34,7 +34,7 @@ _KINDS: dict[Kind, types.CompletionItemKind] = {
 _MARKDOWN = types.MarkupKind.Markdown
 
 
-def register(server: Server) -> None:
+def register(server: GotServer) -> None:
     """Answer requests for what may be written, and about what is."""
     triggers = [".", "(", '"', "{", "|", " "]
 
@@ -81,7 +81,7 @@ def register(server: Server) -> None:
         )
 
 
-def _item(found: Completion) -> types.CompletionItem:
+def _item(found: Suggestion) -> types.CompletionItem:
     return types.CompletionItem(
         found.label,
         kind=_KINDS[found.kind],

@@ -12,10 +12,10 @@ from pygls.exceptions import JsonRpcException
 from gotlang.editing.documents import Document
 from gotlang.editing.modules import real
 from gotlang.editing.names import at, occurrences
-from gotlang.editing.rename import Edit, renamable, renamed
+from gotlang.editing.rename import TextEdit, renamable, renamed
 from gotlang.editing.symbols import Symbol
 from gotlang.errors import GotError, UsageError
-from gotlang.lsp.server import Server
+from gotlang.lsp.server import GotServer
 from gotlang.span import Span
 
 MOST = 2_000
@@ -23,7 +23,7 @@ MOST = 2_000
 _LOCAL = ("local", "variable", "alias", "module")
 
 
-def register(server: Server) -> None:
+def register(server: GotServer) -> None:
     """Answer requests about names."""
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
@@ -90,7 +90,7 @@ def register(server: Server) -> None:
         return types.WorkspaceEdit(changes=_changes(server, edits))
 
 
-def _program(server: Server, uri: str) -> Document:
+def _program(server: GotServer, uri: str) -> Document:
     document = server.document(uri)
     if document is None:
         _refuse(UsageError("this file is not a program"))
@@ -102,7 +102,7 @@ def _refuse(error: GotError) -> NoReturn:
     raise JsonRpcException(error.in_words(), types.LSPErrorCodes.RequestFailed.value)
 
 
-def _programs(server: Server, document: Document, symbol: Symbol, *words: str) -> Iterator[Document]:
+def _programs(server: GotServer, document: Document, symbol: Symbol, *words: str) -> Iterator[Document]:
     """The programs that may write a symbol, or another word: this one, and others of the client's folders."""
     yield document
     if symbol.kind in _LOCAL:
@@ -117,7 +117,7 @@ def _programs(server: Server, document: Document, symbol: Symbol, *words: str) -
                 yield other
 
 
-def _declarations(server: Server, document: Document, symbol: Symbol) -> Iterable[types.Location]:
+def _declarations(server: GotServer, document: Document, symbol: Symbol) -> Iterable[types.Location]:
     if symbol.kind == "file":
         uri = server.uri(symbol.source)
         return [types.Location(uri, types.Range(types.Position(0, 0), types.Position(0, 0)))] if uri else []
@@ -130,7 +130,7 @@ def _declarations(server: Server, document: Document, symbol: Symbol) -> Iterabl
     return [location for span in spans if (location := server.location(document, span)) is not None]
 
 
-def _changes(server: Server, edits: Iterable[Edit]) -> dict[str, list[types.TextEdit]]:
+def _changes(server: GotServer, edits: Iterable[TextEdit]) -> dict[str, list[types.TextEdit]]:
     found: dict[str, list[types.TextEdit]] = {}
     for edit in edits:
         uri, source = server.uri(edit.source), server.source(edit.source)

@@ -33,7 +33,7 @@ _NOT_OURS = ("node_modules", "__pycache__", "venv", "site-packages")
 
 
 @final
-class Server(LanguageServer):
+class GotServer(LanguageServer):
     """A language server for one client. Features ask it for documents, and for places in their texts."""
 
     protocol: Answering
@@ -184,9 +184,9 @@ def _stamp(path: str) -> object:
     return found.st_mtime_ns, found.st_size
 
 
-def server() -> Server:
+def server() -> GotServer:
     """A server with all features, which `start_io` runs until its client says `exit`."""
-    made = Server()
+    made = GotServer()
     for name in FEATURES:
         import_module(f"gotlang.lsp.{name}").register(made)
     return made

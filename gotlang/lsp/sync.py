@@ -12,8 +12,8 @@ from lsprotocol import types
 from gotlang.codes import CODES, PAGE
 from gotlang.diagnostics import Diagnostic
 from gotlang.editing.documents import Document
-from gotlang.lsp.server import Server
-from gotlang.lsp.texts import Texts
+from gotlang.lsp.server import GotServer
+from gotlang.lsp.texts import OpenTexts
 
 FILES = "**/*.{got,md,py,csv,jsonl,toml}"
 """The files on disk whose changes a client tells, if it can."""
@@ -23,7 +23,7 @@ DELAY = 0.05
 """Seconds without another edit after which diagnostics are sent."""
 
 
-def register(server: Server) -> None:
+def register(server: GotServer) -> None:
     """Follow the texts of a client."""
     publisher = _Publisher(server)
 
@@ -31,7 +31,7 @@ def register(server: Server) -> None:
     def initialize(_: types.InitializeParams) -> None:
         protocol: Any = server.protocol
         old, kind = protocol.workspace, types.TextDocumentSyncKind.Incremental
-        protocol._workspace = Texts(old.root_uri, kind, [*old.folders.values()], old.position_encoding)
+        protocol._workspace = OpenTexts(old.root_uri, kind, [*old.folders.values()], old.position_encoding)
 
     @server.feature(types.INITIALIZED)
     def initialized(_: types.InitializedParams) -> None:
@@ -80,7 +80,7 @@ def register(server: Server) -> None:
 class _Publisher:
     """Sends the diagnostics of open programs once no edit has come for a moment."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: GotServer) -> None:
         self.server = server
         self.sent: dict[str, list[types.Diagnostic]] = {}
         self.timer: asyncio.TimerHandle | None = None
@@ -109,7 +109,7 @@ class _Publisher:
         self.sent = {uri: [*known.values()] for uri, known in found.items()}
 
 
-def _shown(server: Server, document: Document, found: Diagnostic) -> types.Diagnostic:
+def _shown(server: GotServer, document: Document, found: Diagnostic) -> types.Diagnostic:
     source = document.sources[found.span.source]
     severity = types.DiagnosticSeverity
     related = [

@@ -19,7 +19,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
 @final
-class Texts(Workspace):
+class OpenTexts(Workspace):
     """The texts that are open in the client."""
 
     def _create_text_document(

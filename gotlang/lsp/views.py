@@ -12,7 +12,7 @@ from gotlang.api import formatted
 from gotlang.editing import outline, tokens
 from gotlang.editing.documents import Document
 from gotlang.errors import GotError
-from gotlang.lsp.server import Server
+from gotlang.lsp.server import GotServer
 from gotlang.lsp.texts import units
 
 _KINDS = {
@@ -32,7 +32,7 @@ MOST_SYMBOLS = 500
 """Symbols of one answer."""
 
 
-def register(server: Server) -> None:
+def register(server: GotServer) -> None:
     """Answer requests about what is shown."""
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
@@ -83,7 +83,7 @@ def register(server: Server) -> None:
         return [*_formatted(server, document, params.text_document.uri)] if document is not None else []
 
 
-def _symbol(server: Server, document: Document, entry: outline.Entry) -> types.DocumentSymbol:
+def _symbol(server: GotServer, document: Document, entry: outline.OutlineEntry) -> types.DocumentSymbol:
     return types.DocumentSymbol(
         name=entry.name,
         kind=_KINDS.get(entry.kind, types.SymbolKind.Function),
@@ -94,7 +94,7 @@ def _symbol(server: Server, document: Document, entry: outline.Entry) -> types.D
     )
 
 
-def _encoded(server: Server, document: Document) -> Iterator[int]:
+def _encoded(server: GotServer, document: Document) -> Iterator[int]:
     """Tokens as the protocol writes them: each from the one before."""
     text, line, last = document.source.text, 1, 0
     for token in tokens.tokens(document):
@@ -107,7 +107,7 @@ def _encoded(server: Server, document: Document) -> Iterator[int]:
         line, last = number, token.start
 
 
-def _formatted(server: Server, document: Document, uri: str) -> Iterator[types.TextEdit]:
+def _formatted(server: GotServer, document: Document, uri: str) -> Iterator[types.TextEdit]:
     """The lines that `gotc fmt` would change; none of a text that it leaves as it is."""
     try:
         new = formatted(document.source)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from gotlang.errors import GotError, reporting
 from gotlang.models.endpoint import Endpoint
-from gotlang.models.failures import NoResponse, Response
+from gotlang.models.failures import HttpResponse, NoResponse
 from gotlang.models.sdk import client_of, require_sdk
 from gotlang.models.wire import MAX_BODY
 from gotlang.records import InvalidRecord, escaped, from_json, to_json
@@ -141,7 +141,7 @@ def _delete(path: Path) -> None:
         path.unlink()
 
 
-class _Unreadable(Exception):
+class _UnreadableBatch(Exception):
     """Results of a batch that has ended cannot be read."""
 
 
@@ -169,7 +169,7 @@ class BatchWire:
         self._sleep = sleep
         self._client: AsyncOpenAI | None = None
         self._waiting: dict[str, bytes] = {}
-        self._results: dict[str, asyncio.Future[Response | NoResponse]] = {}
+        self._results: dict[str, asyncio.Future[HttpResponse | NoResponse]] = {}
         self._gathering: asyncio.Task[None] | None = None
         self._collecting: dict[str, asyncio.Task[None]] = {}
         self._delivered: set[str] = set()
@@ -178,7 +178,7 @@ class BatchWire:
     def prepare(self) -> None:
         """Nothing to do: it gathers before it sends."""
 
-    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
+    async def send(self, body: Mapping[str, Any], key: str) -> HttpResponse | NoResponse:
         """Have a chat completion made with the next batch. `key` distinguishes requests of equal bodies."""
         line = hashlib.sha256(json.dumps([key, body], sort_keys=True).encode()).hexdigest()[:48]
         result = self._results.get(line)
@@ -242,12 +242,12 @@ class BatchWire:
         except openai.APIStatusError as error:
             if batch.id is None and content is not None and error.status_code < 500:
                 self._pending.drop(batch)
-                self._deliver(batch, {}, Response(error.status_code, {}, error.response.text))
+                self._deliver(batch, {}, HttpResponse(error.status_code, {}, error.response.text))
             else:
                 self._leave(batch, f"cannot be polled: {self._endpoint.scrub(str(error))}")
         except openai.OpenAIError as error:
             self._leave(batch, f"cannot be polled ({type(error).__name__})")
-        except _Unreadable as error:
+        except _UnreadableBatch as error:
             self._leave(batch, f"cannot be read: {error}")
         except GotError as error:
             self._leave(batch, f"cannot be remembered: {error.message}")
@@ -268,7 +268,7 @@ class BatchWire:
         self._deliver(batch, {}, NoResponse(words, arrived=True, final=True))
 
     def _deliver(
-        self, batch: ProviderBatch, results: Mapping[str, Response], otherwise: Response | NoResponse
+        self, batch: ProviderBatch, results: Mapping[str, HttpResponse], otherwise: HttpResponse | NoResponse
     ) -> None:
         for line in batch.lines:
             result = self._results.get(line)
@@ -300,7 +300,7 @@ class BatchWire:
         self._pending.drop(batch)
         return batch
 
-    async def _polled(self, batch: ProviderBatch) -> dict[str, Response]:
+    async def _polled(self, batch: ProviderBatch) -> dict[str, HttpResponse]:
         if batch.id is None:
             return {}
         client, pause, failures = self._connected(), FIRST_POLL_S, 0
@@ -329,7 +329,7 @@ class BatchWire:
             reason = self._endpoint.scrub(words) or "no reason given"
             self._pending.drop(batch)
             return dict.fromkeys(batch.lines, _failure(424, f"{batch.shown} failed: {reason}"))
-        results: dict[str, Response] = {}
+        results: dict[str, HttpResponse] = {}
         damaged = 0
         for name in (found.output_file_id, found.error_file_id):
             if name is not None:
@@ -338,7 +338,7 @@ class BatchWire:
         missing = sum(line not in results for line in batch.lines)
         if missing and (damaged or found.status == "completed"):
             # They may have been charged, and may be read the next time: nothing is sent for them again.
-            raise _Unreadable(f"{missing} of {len(batch.lines)} results are missing or damaged")
+            raise _UnreadableBatch(f"{missing} of {len(batch.lines)} results are missing or damaged")
         _LOG.info("batch %s: %s, %d of %d results", batch.id, found.status, len(results), len(batch.lines))
         return results
 
@@ -366,7 +366,7 @@ def _files(waiting: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
         yield file
 
 
-def _read_results(text: str, found: dict[str, Response]) -> int:
+def _read_results(text: str, found: dict[str, HttpResponse]) -> int:
     """Add the results in a provider's file, by line; how many lines of it are invalid, and left out."""
     damaged = 0
     # Only `\n` ends a line; `splitlines` would cut at characters that a completion may contain.
@@ -375,7 +375,7 @@ def _read_results(text: str, found: dict[str, Response]) -> int:
             data = json.loads(row)
             name, response, error = data["custom_id"], data.get("response"), data.get("error")
             if isinstance(response, dict) and response.get("status_code"):
-                found[name] = Response(int(response["status_code"]), {}, json.dumps(response.get("body")))
+                found[name] = HttpResponse(int(response["status_code"]), {}, json.dumps(response.get("body")))
             elif isinstance(error, dict):
                 expired = error.get("code") in ("batch_expired", "batch_cancelled")
                 words = str(error.get("message") or error.get("code"))
@@ -385,5 +385,5 @@ def _read_results(text: str, found: dict[str, Response]) -> int:
     return damaged
 
 
-def _failure(status: int, words: str) -> Response:
-    return Response(status, {}, json.dumps({"error": {"message": words}}))
+def _failure(status: int, words: str) -> HttpResponse:
+    return HttpResponse(status, {}, json.dumps({"error": {"message": words}}))

@@ -40,7 +40,7 @@ _DURATION = lazy_pattern(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 @final
-class Response(Struct, frozen=True):
+class HttpResponse(Struct, frozen=True):
     """What the endpoint sent: header names are in lower case, the body is its text, unparsed."""
 
     status: int
@@ -79,7 +79,7 @@ class RequestFailure(Struct, frozen=True):
     help: str | None = None
 
     @classmethod
-    def of(cls, response: Response | NoResponse, endpoint: Endpoint, *, reached: bool) -> Self:
+    def of(cls, response: HttpResponse | NoResponse, endpoint: Endpoint, *, reached: bool) -> Self:
         """What a response other than a success means; see `from_no_response` for `reached`."""
         if isinstance(response, NoResponse):
             return cls.from_no_response(response, endpoint, reached=reached)
@@ -100,7 +100,7 @@ class RequestFailure(Struct, frozen=True):
         """A success without a completion; some gateways wrap an `error` in one."""
         code = error.get("code") if isinstance(error, dict) else None
         if isinstance(code, int) and 400 <= code <= 599:
-            return cls.from_status(Response(code, {}, json.dumps({"error": error})), endpoint)
+            return cls.from_status(HttpResponse(code, {}, json.dumps({"error": error})), endpoint)
         return cls(
             f"HTTP 200, but {reason}",
             retryable=True,
@@ -110,7 +110,7 @@ class RequestFailure(Struct, frozen=True):
         )
 
     @classmethod
-    def from_status(cls, response: Response, endpoint: Endpoint) -> Self:
+    def from_status(cls, response: HttpResponse, endpoint: Endpoint) -> Self:
         """An HTTP status other than success."""
         status = response.status
         message, code, parameter = _error(response.body)

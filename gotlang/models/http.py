@@ -45,10 +45,10 @@ from gotlang.models.capabilities import (
     find_refusal,
 )
 from gotlang.models.endpoint import Endpoint, EndpointNames, find_endpoint, url_of
-from gotlang.models.failures import RequestFailure, Response, back_off
-from gotlang.models.limits import ROUND_TRIP_S, Limits, Outage, TokenEstimates
+from gotlang.models.failures import HttpResponse, RequestFailure, back_off
+from gotlang.models.limits import ROUND_TRIP_S, EndpointGate, Outage, TokenEstimates
 from gotlang.models.prices import price_of
-from gotlang.models.streams import Fold, Hearing, held_back
+from gotlang.models.streams import Hearing, PartialResponse, held_back
 from gotlang.models.tokens import estimate_tokens, request_tokens
 from gotlang.models.wire import HttpWire, Wire
 
@@ -96,7 +96,7 @@ class HttpModel(Model):
     """The optional decoding settings that the provider has; others are left out, with a note."""
     most: ClassVar[int] = 1
     """The most completions that one request may ask for."""
-    fold: ClassVar[type[Fold] | None] = None
+    fold: ClassVar[type[PartialResponse] | None] = None
     """How its streams are put together; None: it does not stream."""
     seller: ClassVar[str | None] = None
     """The provider's id in genai-prices if all its endpoints have its prices; None: the URL decides."""
@@ -135,7 +135,7 @@ class HttpModel(Model):
         if options.prices is not None:
             _ = self.price  # a broken file is told at once
         self._wire = self._connect(options.timeout_s or DEFAULT_TIMEOUT_S, options.batches)
-        self._limits = Limits(
+        self._limits = EndpointGate(
             options.rpm,
             options.tpm,
             period_s=period_s,
@@ -202,7 +202,7 @@ class HttpModel(Model):
         wire = HttpWire(at, cls.models_path, cls.headers(at.key), timeout_s)
         try:
             response = await wire.request("GET")
-            if isinstance(response, Response) and response.status == 200:
+            if isinstance(response, HttpResponse) and response.status == 200:
                 return [at.hide(name) for name in cls.names_in(json.loads(response.body))]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise ModelError("the response is not a list of models") from None
@@ -253,7 +253,7 @@ class HttpModel(Model):
             wait = self._wait(outcome, call)
             call.failures += 1
             permit.waiting(outcome.words, call.failures, self._retries, wait)
-            # Congestion and an outage delay all requests, in `Limits`; other failures only their own.
+            # Congestion and an outage delay all requests, in `EndpointGate`; other failures only their own.
             if not (outcome.congested or self._limits.outage):
                 await self._sleep(wait)
 
@@ -301,16 +301,16 @@ class HttpModel(Model):
                 call.first_s = None if hearing.first_at is None else hearing.first_at - sent
             call.latency_s = self._clock() - sent
             outcome: Reply | RequestFailure
-            if isinstance(response, Response) and response.status == 200:
+            if isinstance(response, HttpResponse) and response.status == 200:
                 if hearing is not None and not response.body:
                     outcome = read_stream(hearing, self.parse, call.request, asked, self.at, cut=cut)
                 else:
                     outcome = read_body(response.body, self.parse, call.request, asked, self.at, cut=cut)
             else:
                 outcome = RequestFailure.of(response, self.at, reached=self._reached)
-            self._reached |= isinstance(response, Response)
+            self._reached |= isinstance(response, HttpResponse)
             failure = outcome if isinstance(outcome, RequestFailure) else None
-            if isinstance(response, Response):
+            if isinstance(response, HttpResponse):
                 headers = response.headers
                 used = None if failure and failure.lost else float((outcome.usage or Usage()).tokens)
             if failure is None:
@@ -319,7 +319,7 @@ class HttpModel(Model):
                 self._failure = failure.words
                 self._limits.in_vain(slot, lambda tries: back_off(tries, self._chance))
             if failure and failure.congested:
-                refused = isinstance(response, Response) and response.status == 429
+                refused = isinstance(response, HttpResponse) and response.status == 429
                 # By chance one request may be refused often: how long all wait rests on all of them.
                 wait = failure.wait_s or back_off(self._limits.refusals + 1, self._chance)
                 self._limits.congested(slot, wait, refused=refused)

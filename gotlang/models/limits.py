@@ -1,7 +1,8 @@
 """When the next request may be sent: limits per minute, adaptive pace and concurrency, a fair queue.
 
 Three parts decide. `Window` counts what was sent against the limits that are known, from the user or from the
-endpoint's headers. `Pace` finds out from refusals what nobody told. `Limits` is the queue in front of both.
+endpoint's headers. `Pace` finds out from refusals what nobody told. `EndpointGate` is the queue in front of
+both.
 """
 
 from __future__ import annotations
@@ -434,7 +435,7 @@ class Pace:
 
 @final
 class SendSlot(Struct, frozen=True):
-    """Permission to send one request, returned with `Limits.release`."""
+    """Permission to send one request, returned with `EndpointGate.release`."""
 
     sent: float
     request: Take
@@ -503,7 +504,7 @@ class FairSemaphore:
 
 
 @final
-class Limits:
+class EndpointGate:
     """The gate in front of one endpoint.
 
     `requests` and `tokens` are allowed per `period_s` seconds; None is learned from the endpoint's headers or

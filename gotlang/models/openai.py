@@ -14,7 +14,7 @@ from gotlang.models.capabilities import CONTINUING, OPTIONAL, PREFILL, Capabilit
 from gotlang.models.endpoint import OPENAI, account_headers
 from gotlang.models.http import HttpModel, ParsedResponse, entries, token_count
 from gotlang.models.parts import parts_of, text_in, url_of_data
-from gotlang.models.streams import ChatFold, Fold
+from gotlang.models.streams import ChatFold, PartialResponse
 from gotlang.models.wire import HttpWire, Wire
 
 
@@ -27,7 +27,7 @@ class OpenAIModel(HttpModel):
     models_path = "/models"
     settings = frozenset(OPTIONAL) - {"thinking_budget"}
     most = 128
-    fold: ClassVar[type[Fold] | None] = ChatFold
+    fold: ClassVar[type[PartialResponse] | None] = ChatFold
     tools = True
     batches = True
 

@@ -11,7 +11,7 @@ from gotlang import keys
 from gotlang.errors import UsageError
 from gotlang.models.capabilities import CONTINUING
 from gotlang.models.endpoint import ACCOUNT, Endpoint, account_headers
-from gotlang.models.failures import NoResponse, Response
+from gotlang.models.failures import HttpResponse, NoResponse
 from gotlang.models.wire import (
     CONNECT_TIMEOUT_S,
     MAX_BODY,
@@ -51,7 +51,7 @@ class SdkWire:
         """Load the SDK and make its client."""
         _ = self._connected().chat.completions.with_raw_response
 
-    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
+    async def send(self, body: Mapping[str, Any], key: str) -> HttpResponse | NoResponse:
         """Post a chat completion."""
         import openai
 
@@ -69,7 +69,7 @@ class SdkWire:
                 raw = sent.http_response
             except openai.APIStatusError as error:
                 raw = error.response
-            return Response(raw.status_code, lower(raw.headers), text_of(raw.content))
+            return HttpResponse(raw.status_code, lower(raw.headers), text_of(raw.content))
         except openai.OpenAIError as error:
             return no_response(error.__cause__ or error, self._timeout_s)
         except (TimeoutError, RefusedBody) as error:

@@ -63,7 +63,7 @@ from gotlang.models.base import (
     Usage,
 )
 from gotlang.models.failures import back_off
-from gotlang.models.limits import Limits, TokenEstimates
+from gotlang.models.limits import EndpointGate, TokenEstimates
 from gotlang.models.tokens import estimate_tokens, request_tokens, split_tokens
 from gotlang.records import InvalidRecord, from_plain
 from gotlang.records import Seconds as NotNegative
@@ -294,8 +294,8 @@ class SimulatedModel(Model):
         return _chosen(name, options)[2]
 
     @cached_property
-    def _limits(self) -> Limits:
-        return Limits(*self._rates, clock=asyncio.get_running_loop().time)
+    def _limits(self) -> EndpointGate:
+        return EndpointGate(*self._rates, clock=asyncio.get_running_loop().time)
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """Up to `batch` of n completions: the samples numbered from `first` on.

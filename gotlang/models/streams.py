@@ -13,7 +13,7 @@ from gotlang.models.base import Completion, Listener
 Event = dict[str, Any]
 
 
-class Fold:
+class PartialResponse:
     """What came so far. `texts` are the texts so far by the number of the completion, `finished` whether the
     endpoint said that this is all."""
 
@@ -39,7 +39,7 @@ class Fold:
             self.texts[index] = self.texts.get(index, "") + text
 
 
-class ChatFold(Fold):
+class ChatFold(PartialResponse):
     """Chat completions."""
 
     asks: ClassVar[Mapping[str, Any]] = {"stream": True, "stream_options": {"include_usage": True}}
@@ -81,7 +81,7 @@ class ChatFold(Fold):
         return {"choices": choices, "usage": self._usage, "error": self.error}
 
 
-class MessagesFold(Fold):
+class MessagesFold(PartialResponse):
     """Anthropic's Messages API."""
 
     _DELTAS: ClassVar = {
@@ -122,7 +122,7 @@ class MessagesFold(Fold):
         return {**self._message, "content": blocks, "error": self.error}
 
 
-class GeminiFold(Fold):
+class GeminiFold(PartialResponse):
     """Gemini's generateContent."""
 
     asks: ClassVar[Mapping[str, Any]] = {}
@@ -151,7 +151,7 @@ class GeminiFold(Fold):
         return {"candidates": candidates, "usageMetadata": self._usage, "error": self.error}
 
 
-class ResponsesFold(Fold):
+class ResponsesFold(PartialResponse):
     """OpenAI's Responses API, whose last event holds the whole response."""
 
     def __init__(self) -> None:
@@ -181,7 +181,7 @@ class Hearing:
 
     def __init__(
         self,
-        fold: Fold,
+        fold: PartialResponse,
         n: int,
         listen: Listener,
         show: Callable[[str], str],

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from weakref import finalize
 
 from gotlang.models.endpoint import Endpoint
-from gotlang.models.failures import NoResponse, Response
+from gotlang.models.failures import HttpResponse, NoResponse
 from gotlang.version import __version__
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Wire(Protocol):
         """Load the client if that is not done: on a busy machine it takes seconds, in which another process
         may send what is about to be sent here."""
 
-    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
+    async def send(self, body: Mapping[str, Any], key: str) -> HttpResponse | NoResponse:
         """Post a request. Requests with one idempotency key are retries of each other: an endpoint that
         honours it charges them once."""
 
@@ -100,7 +100,7 @@ class HttpWire:
 
     async def send(
         self, body: Mapping[str, Any], key: str, hear: Callable[[str], bool] | None = None
-    ) -> Response | NoResponse:
+    ) -> HttpResponse | NoResponse:
         """Post a request. `hear` gets the data of each event of a stream, and says when to end it; the
         response has no body then."""
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
@@ -113,7 +113,7 @@ class HttpWire:
         data: bytes | None = None,
         more: Mapping[str, str] = _NONE,
         hear: Callable[[str], bool] | None = None,
-    ) -> Response | NoResponse:
+    ) -> HttpResponse | NoResponse:
         """Any request to the path, with more headers."""
         import aiohttp
 
@@ -137,12 +137,12 @@ class HttpWire:
                 if hear is not None and streamed and response.status == 200:
                     await _events(response.content, hear)
                     response.close()  # of a stream that is not at its end, too
-                    return Response(response.status, found, "")
+                    return HttpResponse(response.status, found, "")
                 async for part in response.content.iter_any():
                     if (left := left - len(part)) < 0:
                         raise too_long(MAX_BODY)
                     parts.append(part)
-                return Response(response.status, found, text_of(b"".join(parts)))
+                return HttpResponse(response.status, found, text_of(b"".join(parts)))
         except (aiohttp.ClientError, OSError, RefusedBody) as error:
             return no_response(error, self._timeout_s)
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.errors import EvaluationError
-from gotlang.flows import Flow, FlowScope, Guess, Kept, Result
+from gotlang.flows import Flow, FlowScope, Guess, KeptScores, Result
 from gotlang.operations.checks import claim
 from gotlang.operations.names import needed_names
 from gotlang.operations.record import MODEL_SETTINGS, UNTIL, K, SettingRule, StepLabel, is_one
@@ -46,7 +46,7 @@ SAMPLES: frozenset[Effect] = frozenset({"samples"})
 
 
 @final
-class Stop(Struct, frozen=True):
+class EarlyStop(Struct, frozen=True):
     """When sampling may end: as soon as `count` thoughts that compete have the value that cannot be beaten.
 
     `score` and `arguments` are those of the Score that follows; `it` in them is the thought at hand.
@@ -61,9 +61,9 @@ class Stop(Struct, frozen=True):
         """The expressions in it."""
         return (*(value for _, value in self.arguments), self.count)
 
-    def changed(self, change: Callable[[Expression], Expression]) -> Stop:
+    def changed(self, change: Callable[[Expression], Expression]) -> EarlyStop:
         """The same with its expressions changed."""
-        return Stop(
+        return EarlyStop(
             self.score, tuple((name, change(value)) for name, value in self.arguments), change(self.count)
         )
 
@@ -78,7 +78,7 @@ class Sampling(Step, frozen=True):
     settings: Arguments = ()
     until: Expression | None = None
     batched: bool = False
-    stop: Stop | None = None
+    stop: EarlyStop | None = None
 
 
 SamplingT = TypeVar("SamplingT", bound=Sampling)
@@ -346,5 +346,5 @@ def with_pool(result: Result, pool: Flow) -> Result:
     """The same, with the thoughts it started from beside the new ones."""
     found, bill = result
     each, volume, count = pool.each.or_(found.each), pool.volume.or_(found.volume), pool.count + found.count
-    kept = Kept(count, found.count, pool.scorer)
+    kept = KeptScores(count, found.count, pool.scorer)
     return replace(found, count=count, each=each, volume=volume, single=False, kept=kept, scorer=None), bill

@@ -32,7 +32,7 @@ runs."""
 
 
 @final
-class Line(NamedTuple):
+class LineKey(NamedTuple):
     """What tells a line apart that asks a model or calls what does: its calls as the program writes them, and
     how many lines of the scheme before it say the same."""
 
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 class _Placed(Frozen, frozen=True, kw_only=True):
     span: Span = NOWHERE
-    line: Line | None = None
+    line: LineKey | None = None
 
 
 class Step(_Placed, frozen=True):

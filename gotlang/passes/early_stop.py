@@ -60,7 +60,7 @@ def _marked(
         inside = {name for expression in own_expressions(found[0]) for name in free_names(expression)}
         return found[0] if step.result not in inside else None
 
-    def ending(index: int, step: ir.Sampling) -> ir.Stop | str:
+    def ending(index: int, step: ir.Sampling) -> ir.EarlyStop | str:
         """What ends a sampling early, or why nothing does."""
         if step.until is not None:
             return "it has an `until` of its own"
@@ -75,7 +75,7 @@ def _marked(
         if not isinstance(keep, ir.KeepBestN):
             return "no `KeepBestN` is all that takes the scored thoughts"
         assert rate.score is not None
-        stop = ir.Stop(rate.score, rate.arguments, keep.count)
+        stop = ir.EarlyStop(rate.score, rate.arguments, keep.count)
         names = {name for expression in stop.expressions for name in free_names(expression)}
         unknown = sorted(name for name in names - {"it"} - set(values) if not waits.known(name, index))
         if unknown or looks_at_pool(keep.count):

@@ -24,7 +24,7 @@ from gotlang.writing import replace_file
 
 
 @final
-class Edit(Struct, frozen=True):
+class EditedRequest(Struct, frozen=True):
     """The texts of one request of one operation."""
 
     operation: str
@@ -32,17 +32,17 @@ class Edit(Struct, frozen=True):
     messages: list[str]
 
 
-def read_edits(path: str | Path) -> list[Edit]:
+def read_edits(path: str | Path) -> list[EditedRequest]:
     """The edits in a file. Raises UsageError."""
     try:
-        return from_json(read_bounded(path), list[Edit])
+        return from_json(read_bounded(path), list[EditedRequest])
     except OSError as error:
         raise UsageError(f"--edited: cannot read {path}: {error.strerror}") from None
     except InvalidRecord as error:
         raise UsageError(f"--edited: {path} has no edited prompts: {error}") from None
 
 
-def write_edits(path: Path, edits: Iterable[Edit]) -> None:
+def write_edits(path: Path, edits: Iterable[EditedRequest]) -> None:
     """Write a file of edits. Raises UsageError."""
     with reporting(f"cannot write {path}"):
         replace_file(path, (to_json(list(edits)) + "\n").encode())

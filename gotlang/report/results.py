@@ -31,7 +31,7 @@ from gotlang.report.charts import (
 )
 from gotlang.report.page import page
 from gotlang.report.stored import as_comparison
-from gotlang.runtime.sampler.events import Rows
+from gotlang.runtime.sampler.events import RowsEnded
 from gotlang.statistics import FEWEST_ROWS, quantile
 
 SLOT = 92.0
@@ -49,7 +49,7 @@ def results_page(
     nodes: Sequence[Sequence[str]] = (),
 ) -> str:
     """The whole page. `command` runs one row (default: not shown) of one of the program's own `schemes`.
-    `nodes` has what each node of a cluster did, as `Rows.cells` has it."""
+    `nodes` has what each node of a cluster did, as `RowsEnded.cells` has it."""
     found = as_comparison(results)
     data = page_data(found, command=command, schemes=schemes)
     values = {**page_values(found), "nodes": nodes}
@@ -107,12 +107,12 @@ def page_values(found: Comparison) -> dict[str, Any]:
 
 
 def nodes_of(found: Comparison, seconds: float) -> list[tuple[str, ...]]:
-    """What each node of a cluster counted of the runs in so many seconds, as `Rows.cells` has it."""
-    nodes: dict[str, Rows] = {}
+    """What each node of a cluster counted of the runs in so many seconds, as `RowsEnded.cells` has it."""
+    nodes: dict[str, RowsEnded] = {}
     for entry in found.entries:
         for run in entry.evaluation.runs:
             if (counted := run.node) is not None:
-                nodes[counted.node] = nodes.get(counted.node, Rows()).and_these(counted)
+                nodes[counted.node] = nodes.get(counted.node, RowsEnded()).and_these(counted)
     return [node.cells(seconds) for node in nodes.values()]
 
 

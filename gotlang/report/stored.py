@@ -23,7 +23,7 @@ from gotlang.errors import UsageError
 from gotlang.evaluate.comparison import ComparedScheme, Comparison, assemble
 from gotlang.evaluate.evaluation import Evaluation
 from gotlang.evaluate.rows import Row
-from gotlang.evaluate.runs import RowRun, RunRecord
+from gotlang.evaluate.runs import RowRun, RunLine
 from gotlang.metric import ScoreKind
 from gotlang.models.base import Address
 from gotlang.records import Count, InvalidRecord, from_plain
@@ -65,7 +65,7 @@ class _Results(Struct, frozen=True):
             raise ValueError("Expected an evaluation")
 
 
-class _StoredRun(RunRecord, frozen=True, kw_only=True):
+class _StoredRun(RunLine, frozen=True, kw_only=True):
     scheme: Count
     evaluation: str = ""
 

@@ -24,7 +24,7 @@ from gotlang.tune.plan import StudyPlan
 from gotlang.tune.search import StudyProgress
 from gotlang.tune.space import Space, decoded, space_of
 from gotlang.tune.trials import Trial
-from gotlang.tune.tuned import Texts
+from gotlang.tune.tuned import PromptTexts
 
 INPUT, ANSWER = 120, 180
 """Letters of an input and of an answer that are shown."""
@@ -292,7 +292,7 @@ def study_document(done: StudyResult, command: str, file: str = "") -> dict[str,
         "front": [_point(point, done) for point in done.front],
         "params": _params(done),
         "prompts": [
-            _prompt(done, name, texts) for name, texts in done.tuned.texts.items() if texts != Texts()
+            _prompt(done, name, texts) for name, texts in done.tuned.texts.items() if texts != PromptTexts()
         ],
         "changed": _changed(done),
         "proposed": [str(each) for each in done.proposed],
@@ -359,7 +359,7 @@ def _params(done: StudyResult) -> list[dict[str, Any]]:
     return [{"name": name, "before": defaults.get(name, ""), "value": value} for name, value in found.items()]
 
 
-def _prompt(done: StudyResult, name: str, texts: Texts) -> dict[str, Any]:
+def _prompt(done: StudyResult, name: str, texts: PromptTexts) -> dict[str, Any]:
     prompt = done.plan.program.ir(0).prompt(name)
     template = prompt.instruction or prompt.asking
     before = template.text if template is not None else ""

@@ -17,17 +17,17 @@ from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression
 from gotlang.syntax.walk import walk
-from gotlang.thought import NO_RESPONSE, Response, Thought
+from gotlang.thought import NO_RESPONSE, ResponseLogprobs, Thought
 
 
-def response_of(completion: Completion) -> Response:
+def response_of(completion: Completion) -> ResponseLogprobs:
     """What a thought knows of the tokens of its completion."""
     logprob, tokens = completion.logprob, completion.tokens
     if logprob is None and not tokens:
         return NO_RESPONSE
     if logprob is not None and tokens:
         logprob /= len(tokens)
-    return Response(logprob, tokens, completion.alternatives)
+    return ResponseLogprobs(logprob, tokens, completion.alternatives)
 
 
 PACE: Final = 64

@@ -67,7 +67,7 @@ def scheduler(name: str, remaining: CallsRemaining) -> Scheduler:
 
 
 @final
-class _Queue:
+class _ReadyQueue:
     """Operations that are ready and wait. `limit` of them may run, besides the `idle` ones, which wait for a
     sample that another one asked for."""
 
@@ -102,7 +102,7 @@ class _Queue:
 
 
 @final
-class Engine:
+class GraphEngine:
     """Runs one graph to its end. `limit` bounds the operations that wait for models.
 
     A failed operation fails those that need it. Once the result is lost that way no further request is sent;
@@ -116,8 +116,8 @@ class Engine:
         self.stopping = False
         self.stopped: str | None = None
         """The reason that `stop` was called with."""
-        self._asking = _Queue(limit)
-        self._calling = _Queue(MOST_CALLS)
+        self._asking = _ReadyQueue(limit)
+        self._calling = _ReadyQueue(MOST_CALLS)
         self._runs: dict[tuple[str, int], Run | None] = {}
         self._told = 0
         self._cancellable: dict[Operation, asyncio.Task[Thoughts]] = {}
@@ -152,7 +152,7 @@ class Engine:
         self.stopping = True
         self.context.sampler.stopping = reason
 
-    def _advance(self, free: _Queue | None = None) -> Operation | None:
+    def _advance(self, free: _ReadyQueue | None = None) -> Operation | None:
         """Run the local operations that are ready, start the others as far as the limits allow, and see
         whether all is done.
 
@@ -226,7 +226,7 @@ class Engine:
         assert isinstance(record, OperationRecord), "a block is laid out, and never runs itself"
         return record.run(step, self.context.declared)
 
-    def _begin(self, operation: Operation, queue: _Queue) -> bool:
+    def _begin(self, operation: Operation, queue: _ReadyQueue) -> bool:
         """Start an operation, unless nothing needs it any more."""
         if operation.frame.trial is not None and operation.given_up:
             self.graph.fail(operation)
@@ -258,7 +258,7 @@ class Engine:
             result = error
         self._end(operation, result)
 
-    async def _perform_waiting(self, operation: Operation, queue: _Queue) -> None:
+    async def _perform_waiting(self, operation: Operation, queue: _ReadyQueue) -> None:
         """Run an operation, and then others of its queue as they come."""
         following: Operation | None = operation
         for left in reversed(range(_SHIFT)):

@@ -306,7 +306,7 @@ class Execution:
         thoughts: Thought | Sequence[Thought],
         turn: int = 0,
         talk: Talking | None = None,
-    ) -> PromptCall:
+    ) -> ModelPromptCall:
         """A `talk` is what was said since the prompt."""
         context, frame = self.context, self.frame
         known = context.calls_known.get((prompt, id(arguments), id(settings)))
@@ -358,7 +358,7 @@ class Execution:
                 key = request.key()
         first = 0 if request.settings.temperature == 0 else self._first(key, turn, shared)
         parents = self._parents(known.used, pool) if known.used else pool
-        called = PromptCall(self, declared, model, request, key, first, parents, thoughts, expected)
+        called = ModelPromptCall(self, declared, model, request, key, first, parents, thoughts, expected)
         called.talk, called.enough = talk, enough
         called.own = request.settings.temperature != 0 and not (shared or frame.common)
         if timeout is not None:
@@ -387,7 +387,7 @@ class Execution:
         self.context.sampler.check(samples)
 
     async def sample(
-        self, wanted: Sequence[tuple[PromptCall, Sequence[int]]], *, batched: bool = False
+        self, wanted: Sequence[tuple[ModelPromptCall, Sequence[int]]], *, batched: bool = False
     ) -> list[list[Sample]]:
         sampler = self.context.sampler
         sampler.ask(sum([len(numbers) for _, numbers in wanted]))
@@ -451,7 +451,7 @@ class Talking(Protocol):
 
 
 @final
-class PromptCall(Struct, eq=False):
+class ModelPromptCall(Struct, eq=False):
     """Implements `gotlang.operations.stages.PromptCall`, where its methods are documented.
 
     It is for `thoughts`. `parents` are those that the prompt was given, `expected` is how many values each

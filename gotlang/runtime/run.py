@@ -18,7 +18,7 @@ from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model
 from gotlang.models.media import media_in
 from gotlang.runtime.context import Context, RunSettings
-from gotlang.runtime.engine import Engine, scheduler
+from gotlang.runtime.engine import GraphEngine, scheduler
 from gotlang.runtime.expansion import Expander, Layout
 from gotlang.runtime.expansion import scheme as lay_out
 from gotlang.runtime.graph import Frame, Graph, GraphFull, Handle
@@ -60,7 +60,7 @@ class Runner(Struct):
     """Called before a run sends anything: raises UsageError for a budget that is not proven."""
     stream: bool = False
     """Whether completions are observed while they come."""
-    engines: set[Engine] = field(default_factory=set)
+    engines: set[GraphEngine] = field(default_factory=set)
 
     async def run(
         self, scheme: Scheme, inputs: Mapping[str, Any], truth: Any = None, *, has_truth: bool = False
@@ -114,7 +114,7 @@ class Runner(Struct):
             handle = lay_out(Expander(context, remaining, grown), scheme, frame)
         except GraphFull as error:
             raise RunError(error.message, help=error.help) from None
-        engine = Engine(context, order, settings.concurrency)
+        engine = GraphEngine(context, order, settings.concurrency)
         self.engines.add(engine)
         try:
             await engine.run(handle.operation)

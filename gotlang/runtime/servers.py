@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
 from typing import Any, final
 
-from gotlang.answers.calls import Tool
+from gotlang.answers.calls import ToolSchema
 from gotlang.errors import EvaluationError, UsageError
 from gotlang.ir.program import PythonImport
 from gotlang.packages import pip_install
@@ -134,7 +134,7 @@ class Servers:
         needed = frozenset(schema.get("required") or ())
         parameters = tuple((each, DYNAMIC) for each in names)
         written = json.dumps(schema, ensure_ascii=False)
-        vars(call)["tool"] = Tool(name, " ".join(about.split()), parameters, needed, written)
+        vars(call)["tool"] = ToolSchema(name, " ".join(about.split()), parameters, needed, written)
         return call
 
 

@@ -13,7 +13,7 @@ import json
 from functools import lru_cache
 from typing import Any, Final, final
 
-from gotlang.operations.step import Line
+from gotlang.operations.step import LineKey
 
 Space = bytes
 
@@ -31,7 +31,7 @@ def inside(space: Space, *marks: str | int) -> Space:
     return _hashed(space + _written(marks))
 
 
-def at_line(space: Space, line: Line | None) -> Space:
+def at_line(space: Space, line: LineKey | None) -> Space:
     """The space of an operation: of a line, in the space of what is around it."""
     return _hashed(space + _line(line)) if line is not None else space
 
@@ -48,7 +48,7 @@ def _written(marks: tuple[str | int, ...]) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def _line(line: Line) -> bytes:
+def _line(line: LineKey) -> bytes:
     return _written(line)
 
 

@@ -12,14 +12,14 @@ import json
 from functools import partial
 from typing import Any, NamedTuple, final
 
-from gotlang.answers.calls import Tool, described, written_calls
+from gotlang.answers.calls import ToolSchema, described, written_calls
 from gotlang.errors import EvaluationError, ReadError
 from gotlang.ir import program as ir
 from gotlang.models.base import Completion, Message, Model, ToolCall, ToolSpec
 from gotlang.operations.checks import count
 from gotlang.operations.record import DEFAULT_TURNS, MOST_CALLS_A_TURN, PROTOCOLS
 from gotlang.operations.sampling import Responses
-from gotlang.operations.step import Line
+from gotlang.operations.step import LineKey
 from gotlang.patterns import lazy_pattern
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import Execution, whole
@@ -67,20 +67,20 @@ def tools(x: Expander, step: ir.Generate, frame: Frame, pool: Handle) -> Handle:
     return handle_of(x.later(step, frame, x.waits(step, frame, True), build), step.single)
 
 
-def _offered(context: Context, name: str) -> Tool:
+def _offered(context: Context, name: str) -> ToolSchema:
     """What a model is told of a function or a scheme of the program."""
     scheme = next((one for one in context.program.schemes if one.name == name), None)
     if scheme is not None:
         needed = frozenset(n for n, type_ in scheme.parameters if not isinstance(type_, OptionalType))
-        return Tool(name, "", scheme.parameters, needed)
+        return ToolSchema(name, "", scheme.parameters, needed)
     function = context.functions[name]
-    if isinstance(known := getattr(function, "tool", None), Tool):
+    if isinstance(known := getattr(function, "tool", None), ToolSchema):
         return known
     parameters = inspect.signature(function).parameters.values()
     types = tuple((p.name, _type(p.annotation)) for p in parameters)
     needed = frozenset(p.name for p in parameters if p.default is p.empty)
     about = (inspect.getdoc(function) or "").partition("\n\n")[0]
-    return Tool(name, " ".join(about.split()), types, needed)
+    return ToolSchema(name, " ".join(about.split()), types, needed)
 
 
 def _type(annotation: Any) -> Any:
@@ -96,7 +96,7 @@ class _Talk:
     `gotlang.runtime.execution.Talking`."""
 
     def __init__(
-        self, x: Expander, step: ir.Generate, frame: Frame, thought: Thought, offered: dict[str, Tool]
+        self, x: Expander, step: ir.Generate, frame: Frame, thought: Thought, offered: dict[str, ToolSchema]
     ) -> None:
         self.x = x
         self.step = step
@@ -252,7 +252,7 @@ class _Talk:
         if call.name in x.context.functions:
             made = ir.Call(*base, span=self.step.span)
         else:
-            made = ir.Invoke(*base, span=self.step.span, line=Line(call.name))
+            made = ir.Invoke(*base, span=self.step.span, line=LineKey(call.name))
         end = Operation(made, "rescue", self.frame, ("result", self.turn, at), grow)
         inner.trial = end
         x.graph.work[end] = partial(self._note, at, inner)

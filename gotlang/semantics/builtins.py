@@ -40,7 +40,7 @@ from gotlang.types import (
     PairType,
     RecordType,
     Type,
-    Variable,
+    TypeVariable,
     accepts,
     has_error,
     is_text,
@@ -51,7 +51,7 @@ from gotlang.types import (
     present,
 )
 
-T, U, ORDERED = Variable("T"), Variable("U"), Variable("Ordered", ordered=True)
+T, U, ORDERED = TypeVariable("T"), TypeVariable("U"), TypeVariable("Ordered", ordered=True)
 NUMBERS = ListType(FLOAT)
 TEXTS = ListType(STR)
 COUNTS = DictType(INT)
@@ -558,7 +558,7 @@ def misfit(builtin: Builtin, given: Sequence[Type]) -> tuple[int, Type]:
 
 def substituted(type_: Type, found: Found, keep: bool = False) -> Type:
     """A type with its variables replaced; one that nothing decides is `never`, or stays."""
-    if isinstance(type_, Variable):
+    if isinstance(type_, TypeVariable):
         return found.get(type_.name, type_ if keep else NEVER)
     return parts_as(type_, lambda part: substituted(part, found, keep))
 
@@ -566,7 +566,7 @@ def substituted(type_: Type, found: Found, keep: bool = False) -> Type:
 def _solve(wanted: Type, given: Type, found: Found) -> bool:
     """Whether an argument fits, with the variables of its type widened by it."""
     match wanted, given:
-        case Variable(name=name), _:
+        case TypeVariable(name=name), _:
             joined = join(found.get(name, NEVER), given)
             if joined is None or (wanted.ordered and not ordered(joined)):
                 return False

@@ -64,7 +64,7 @@ def resolve_type(node: n.TypeNode, symbols: Symbols, report: Report) -> Type:
 
 def declare_types(aliases: list[n.TypeAlias], symbols: Symbols, report: Report) -> None:
     """Add types, whose names differ, to the symbols, and the cases of those that are alternatives."""
-    table = _Table(aliases, report)
+    table = _TypeTable(aliases, report)
     resolver = _Resolver(symbols, report, table)
     endless = _endless(table, report)
     resolver.aliases.update(dict.fromkeys(endless, ANY))
@@ -79,7 +79,7 @@ def declare_types(aliases: list[n.TypeAlias], symbols: Symbols, report: Report) 
 
 
 @final
-class _Table:
+class _TypeTable:
     """The declarations of types: `aliases` by name, `owners` also by the names of their cases."""
 
     def __init__(self, aliases: list[n.TypeAlias], report: Report) -> None:
@@ -158,7 +158,7 @@ class _Table:
         return None
 
 
-def _endless(table: _Table, report: Report) -> set[str]:
+def _endless(table: _TypeTable, report: Report) -> set[str]:
     """The types whose values would hold others of them without end; an error for each that comes round."""
     nodes: dict[str, n.TypeNode] = {alias.name.text: alias.type for alias in table.parts_first()}
     nodes.update(table.cases)
@@ -186,7 +186,7 @@ def _endless(table: _Table, report: Report) -> set[str]:
 class _Resolver:
     """Gives texts of types their meaning; those of a `table` are being declared."""
 
-    def __init__(self, symbols: Symbols, report: Report, table: _Table | None = None) -> None:
+    def __init__(self, symbols: Symbols, report: Report, table: _TypeTable | None = None) -> None:
         self.symbols = symbols
         self.report = report
         self.table = table

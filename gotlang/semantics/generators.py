@@ -29,7 +29,7 @@ HELP = 'write `int`, `ints(0, 9)`, `texts(20)`, `["a", "b"]`, `lists(int, 10)`, 
 
 
 @final
-class Rows(Frozen, frozen=True):
+class DataRows(Frozen, frozen=True):
     """The rows of a data file, as records of these columns by field."""
 
     path: str
@@ -45,7 +45,7 @@ class Generator(Struct, frozen=True):
     type: Type
     draw: Callable[[random.Random], Any]
     simpler: Callable[[Any], Iterator[Any]] = lambda _: iter(())
-    rows: Rows | None = None
+    rows: DataRows | None = None
 
 
 def generator(node: e.Expression, report: Report) -> Generator | None:
@@ -96,7 +96,7 @@ def _called(name: str, node: e.Call, given: tuple[e.Argument, ...], report: Repo
                 return None
             columns = tuple((key, str(constant_value(value))) for key, value in named.items())
             if named.keys() <= dict(record.type.fields).keys():
-                return Generator(record.type, record.draw, rows=Rows(path, columns, node.span))
+                return Generator(record.type, record.draw, rows=DataRows(path, columns, node.span))
     raise ValueError
 
 

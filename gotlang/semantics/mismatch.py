@@ -21,7 +21,7 @@ from gotlang.types import (
     OptionalType,
     RecordType,
     Type,
-    Variable,
+    TypeVariable,
     accepts,
     is_text,
 )
@@ -42,7 +42,7 @@ def code_and_help(
     text = format_expression(node)
     name = text if is_subject(node) and len(text) <= 40 else "x"
     if isinstance(found, DynamicType):
-        known = not isinstance(wanted, DynamicType | Variable)
+        known = not isinstance(wanted, DynamicType | TypeVariable)
         type_, otherwise = (str(wanted), "") if known else ("int", ", if it is an int")
         if isinstance(node, e.Call):
             function = node.function.text
@@ -75,7 +75,7 @@ def code_and_help(
         return "GOT0201", f"write `{name} != 0`"
     if (
         isinstance(found, ListType)
-        and not isinstance(wanted, ListType | Variable)
+        and not isinstance(wanted, ListType | TypeVariable)
         and accepts(wanted, found.element)
     ):
         each = "foreach y:" if name == "thoughts" else f"foreach y in {name}:"
@@ -87,7 +87,7 @@ def code_and_help(
         return "GOT0201", _of_fields(wanted, found)
     if wanted == STR and not is_text(found):
         return "GOT0201", "`str(...)` makes a text of a value"
-    if isinstance(wanted, Variable) and wanted.ordered:
+    if isinstance(wanted, TypeVariable) and wanted.ordered:
         return "GOT0201", "numbers, texts and lists of them are ordered"
     return "GOT0201", None
 
@@ -146,14 +146,14 @@ def of_product(side: Type, other: Type) -> str | None:
 def in_words(wanted: Type) -> str:
     """What a built-in takes, in words where any type will do."""
     match wanted:
-        case ListType(element=Variable(ordered=True)):
+        case ListType(element=TypeVariable(ordered=True)):
             return "a list of numbers, texts or lists of them"
-        case ListType(element=Variable()):
+        case ListType(element=TypeVariable()):
             return "a list"
-        case ListType(element=ListType(element=Variable())):
+        case ListType(element=ListType(element=TypeVariable())):
             return "a list of lists"
-        case DictType(value=Variable()):
+        case DictType(value=TypeVariable()):
             return "a dict, or a record whose fields have one type"
-        case Variable(ordered=True):
+        case TypeVariable(ordered=True):
             return "a number, a text or a list of them"
     return str(wanted)

@@ -31,7 +31,7 @@ from gotlang.semantics.declarations import resolve_type
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.facts import leaving_one, require
 from gotlang.semantics.mismatch import code_and_help, of_result
-from gotlang.semantics.seen import Place, Seen
+from gotlang.semantics.seen import Seen, VisibleNames
 from gotlang.semantics.skips import may_skip
 from gotlang.semantics.steps import StepCheck, check_settings, thoughts_named, value_pool
 from gotlang.semantics.symbols import Signature, Symbols
@@ -172,7 +172,7 @@ class PipelineChecker:
     def statement(self, node: n.Statement, pool: PoolType, scope: Scope, last: bool) -> PoolType:
         """Check one statement; returns its output."""
         if self.seen is not None:
-            self.seen.places.append(Place(node.span, scope, pool))
+            self.seen.places.append(VisibleNames(node.span, scope, pool))
         match node:
             case n.Step():
                 return self.step(node, pool, scope)

@@ -252,11 +252,11 @@ def _place(text: e.Constant, place: int | None, source: Source | None) -> Span:
     """The span of a place in a template (its line counts from 1); of the whole text where it is not known."""
     if source is None or place is None:
         return text.span
-    from gotlang.templates.nodes import Place
+    from gotlang.templates.nodes import TemplatePlace
 
     value, quotes = str(text.value), 3 if text.long else 1
     first, last = text.span.start + quotes, text.span.end - quotes
-    if isinstance(place, Place):
+    if isinstance(place, TemplatePlace):
         found = place.start, place.end
     else:
         lines = value.split("\n")[:place]

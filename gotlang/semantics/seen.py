@@ -18,7 +18,7 @@ from gotlang.syntax import expressions as e
 from gotlang.types import STR, LiteralType, Type, accepts, has_error
 
 
-class Place(NamedTuple):
+class VisibleNames(NamedTuple):
     """A statement or an expression with the names in scope there; `pool` are the thoughts before a statement.
 
     The scope goes on to grow below it: a name belongs to the place if it was bound above.
@@ -36,7 +36,7 @@ class Seen(Struct):
 
     types: dict[tuple[str, int, int], Type] = field(default_factory=dict)
     """By source, start and end of an expression."""
-    places: list[Place] = field(default_factory=list)
+    places: list[VisibleNames] = field(default_factory=list)
     symbols: Symbols = field(default_factory=Symbols)
     """The declarations of the program and of what it imports."""
 
@@ -62,7 +62,7 @@ class AscribingChecker(ExpressionChecker):
         found = super().infer(node, scope, wanted)
         if self._seen is not None:
             self._seen.types[node.span.source, node.span.start, node.span.end] = found
-            self._seen.places.append(Place(node.span, scope, None))
+            self._seen.places.append(VisibleNames(node.span, scope, None))
         for each in self._ascribed.get(id(node), ()):
             type_ = resolve_type(each.type, self.symbols, Report())
             if not has_error(found) and not has_error(type_) and not accepts(type_, found):

@@ -35,7 +35,7 @@ Dollars = Annotated[float, Meta(ge=0, le=10_000)]
 Calls = Annotated[int, Meta(ge=0, le=10_000_000)]
 
 
-class Limits(Struct, frozen=True):
+class RunLimits(Struct, frozen=True):
     """What a run may spend, in dollars and calls; at least one of them is given."""
 
     max_usd: Dollars | None = None
@@ -58,7 +58,7 @@ class Processes:
     _running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = field(default_factory=dict)
     _files: ExitStack = field(default_factory=ExitStack)
 
-    def start(self, history: History, arguments: Sequence[str], limits: Limits, stdin: bytes = b"") -> str:
+    def start(self, history: History, arguments: Sequence[str], limits: RunLimits, stdin: bytes = b"") -> str:
         """Start `gotc run` with these arguments and this input; the name of the run, which is then recorded.
         Raises UsageError with what the process said if it ended before."""
         name = secrets.token_hex(4)

@@ -116,7 +116,7 @@ def _assets() -> frozenset[str]:
 
 
 @final
-class Server:
+class StudioServer:
     """The server of a studio, on a free or the given port of the loopback address.
 
     Raises UsageError if the port is taken.

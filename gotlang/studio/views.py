@@ -21,7 +21,7 @@ SCRIPTS: Final = ("page.js", "served.js")
 
 @final
 @dataclass(frozen=True)
-class View:
+class PageView:
     """A page: its template in `gotlang/report/assets`, and the styles and scripts that it adds there."""
 
     template: str
@@ -76,7 +76,7 @@ async def refused(request: Request, error: Exception) -> Response:
         first = next(one for one in error.diagnostics if one.severity == "error")
         found = {"error": f"{error.message}: {first.message}", "help": "`gotc check` shows them"}
     if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-        shown = View("refused.html").response(request, "Not found", {}, **found)
+        shown = PageView("refused.html").response(request, "Not found", {}, **found)
         shown.status_code = 404
         return shown
     return as_json(found, 400)

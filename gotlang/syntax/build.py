@@ -202,7 +202,7 @@ class TreeBuilder(ExpressionBuilder):
         return name, parameters, many is not None, result, truth, decreases, within or (), variables or ()
 
     def define_operation(self, span, _word, name, settings, operands, body):
-        return n.Operation(self._until(span, body), name, settings, operands or (), body)
+        return n.OperationDefinition(self._until(span, body), name, settings, operands or (), body)
 
     def define_function(self, span, name, variables, parameters, result, value):
         return n.Function(span, name, variables or (), parameters, result, value)

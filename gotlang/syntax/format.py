@@ -17,7 +17,17 @@ from gotlang.patterns import lazy_pattern
 from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.layout import COLUMN, INDENT, Brackets, Item, Line, LongText, Piece, arrange, flat
+from gotlang.syntax.layout import (
+    COLUMN,
+    INDENT,
+    Brackets,
+    CanonicalLine,
+    Item,
+    LongText,
+    Piece,
+    arrange,
+    flat,
+)
 from gotlang.syntax.texts import long_lines, quote, reindented
 from gotlang.syntax.typos import is_bare, is_bare_reference
 
@@ -85,7 +95,7 @@ class _Printer:
 
     def __init__(self, source: Source | None = None) -> None:
         self._text = source.text if source else ""
-        self.lines: list[Line] = []
+        self.lines: list[CanonicalLine] = []
 
     def module(self, module: n.Module) -> None:
         """Adds the lines of a module."""
@@ -96,7 +106,7 @@ class _Printer:
         """Adds a line; lines never go back in the source, so that comments keep their order."""
         if self.lines:
             start = max(start, self.lines[-1].start)
-        self.lines.append(Line(depth, start, self._join(*parts)))
+        self.lines.append(CanonicalLine(depth, start, self._join(*parts)))
 
     def _join(self, *parts: _Part) -> list[Piece]:
         """The pieces of the parts of a line."""
@@ -164,7 +174,7 @@ class _Printer:
                 head = ["law " if drawn else "test ", name, *_commas(drawn, " for "), ": ", value]
                 claim: _Part = (", at least ", share, f" of {times}")
                 self._line(0, start, *head, claim, *_commas(within, ", within "))
-            case n.Operation(name=name, settings=settings, operands=operands, body=body):
+            case n.OperationDefinition(name=name, settings=settings, operands=operands, body=body):
                 gap = _gap(name, operands[0] if operands else body)
                 inputs = [name, self._brackets("(", settings, gap), *_commas(operands, " ")]
                 self._line(0, start, "operation ", *inputs, ":")
@@ -190,7 +200,7 @@ class _Printer:
     # ------------------------------------------------------------ prompts and studies
 
     def _prompt(self, node: n.Prompt) -> None:
-        groups: list[list[Line]] = [self._clause(setting, setting) for setting in node.settings]
+        groups: list[list[CanonicalLine]] = [self._clause(setting, setting) for setting in node.settings]
         for word, text in (("system ", node.system), ("instruction ", node.instruction), ("", node.user)):
             if text:
                 groups.append(self._clause(text, word, self._quoted(text, hang=0)))
@@ -203,13 +213,13 @@ class _Printer:
             groups.append(self._clause(node.tools[0], *_commas(node.tools, "tools ")))
         if node.examples:
             start = self._keyword("examples", node, node.examples[0])
-            examples = [Line(2, example.span.start, self.pieces(example)) for example in node.examples]
+            examples = [CanonicalLine(2, one.span.start, self.pieces(one)) for one in node.examples]
             word = "examples as turns:" if node.as_turns else "examples:"
-            groups.append([Line(1, start, [word]), *examples])
+            groups.append([CanonicalLine(1, start, [word]), *examples])
         self._in_order(groups)
 
     def _study(self, node: n.Study) -> None:
-        groups: list[list[Line]] = []
+        groups: list[list[CanonicalLine]] = []
         if node.program:
             groups.append(self._clause(node.program, "program ", node.program, (" scheme ", node.scheme)))
         elif node.scheme:
@@ -232,10 +242,10 @@ class _Printer:
                     groups.append(self._clause(part, opening, word, part))
         self._in_order(groups)
 
-    def _clause(self, node: e.Node, *parts: _Part) -> list[Line]:
-        return [Line(1, node.span.start, self._join(*parts))]
+    def _clause(self, node: e.Node, *parts: _Part) -> list[CanonicalLine]:
+        return [CanonicalLine(1, node.span.start, self._join(*parts))]
 
-    def _in_order(self, groups: list[list[Line]]) -> None:
+    def _in_order(self, groups: list[list[CanonicalLine]]) -> None:
         """Adds groups of lines in the order of the source."""
         for group in sorted(groups, key=lambda group: group[0].start):
             for line in group:

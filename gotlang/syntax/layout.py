@@ -186,7 +186,7 @@ def _one_per_line(brackets: Brackets, margin: int, comments: Sequence[Comment]) 
 # ---------------------------------------------------------------- all lines
 
 
-class Line(Struct):
+class CanonicalLine(Struct):
     """A line of canonical text and where it started in the source; at depth 0 a declaration starts."""
 
     depth: int
@@ -203,7 +203,7 @@ class _Entry(Struct):
     is_comment: bool = False
 
 
-def arrange(lines: Sequence[Line], comments: Sequence[Comment], source: Source | None) -> str:
+def arrange(lines: Sequence[CanonicalLine], comments: Sequence[Comment], source: Source | None) -> str:
     """The text of some lines, in the order of their starts, with the comments of their source."""
     layout = _Layout(source)
     waiting = deque(comments)
@@ -238,7 +238,7 @@ class _Layout:
         self._columns: list[int] = [0]
         self.entries: list[_Entry] = []
 
-    def add(self, line: Line, comments: Sequence[Comment]) -> None:
+    def add(self, line: CanonicalLine, comments: Sequence[Comment]) -> None:
         """A line with the comments on it or in it."""
         margin = line.depth * INDENT
         trailing = [c for c in comments if not c.nested]

@@ -503,7 +503,7 @@ class Test(Node, frozen=True):
     within: tuple[Limit, ...] = ()
 
 
-class Operation(Node, frozen=True):
+class OperationDefinition(Node, frozen=True):
     """`operation BestOf(k: int = 5) p: prompt, s: score:` with its body."""
 
     name: Identifier
@@ -582,7 +582,7 @@ Declaration = (
     | Metric
     | Scheme
     | Test
-    | Operation
+    | OperationDefinition
     | Function
     | Partial
     | Study

@@ -22,7 +22,7 @@ _Rule = tuple[int, str, str | None, bool, list[tuple[int, bool, int]] | None, in
 _OPENING, _CLOSING = frozenset({"LPAR", "LSQB", "LBRACE"}), frozenset({"RPAR", "RSQB", "RBRACE"})
 
 
-class Builder(Protocol):
+class ValueBuilder(Protocol):
     """Makes values of tokens and rules."""
 
     def token(self, kind: str, text: str, start: int, end: int) -> Any:
@@ -136,7 +136,7 @@ class Reader:
             yield words.get(word, kind), word, start, end
         yield "$END", "", len(text), len(text)
 
-    def read(self, tokens: Iterable[Token], start: str, builder: Builder) -> Any:
+    def read(self, tokens: Iterable[Token], start: str, builder: ValueBuilder) -> Any:
         """The value of the text of some tokens, which is of the rule `start`. Raises Unreadable."""
         states, rules, jumps = self._states, self._rules, self._jumps
         token, rule = builder.token, builder.rule

@@ -62,14 +62,14 @@ def scan(fragment: Fragment) -> tuple[list[Chunk], list[Comment]]:
 
     Chunks count from the start of the text, the places of comments and problems from the start of the source.
     """
-    scanner = _Scanner(fragment)
+    scanner = _LineScanner(fragment)
     at = 0
     while at < len(fragment.text):
         at = scanner.run(at)
     return scanner.chunks, scanner.comments
 
 
-class _Scanner:
+class _LineScanner:
     def __init__(self, fragment: Fragment) -> None:
         self._text, self._base, self._span = fragment.text, fragment.base, fragment.span
         self.chunks: list[Chunk] = []

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang.frozen import Frozen
-from gotlang.templates.nodes import Data, Name, Node, Shown
+from gotlang.templates.nodes import Data, Name, Shown, TemplateNode
 from gotlang.templates.parser import names, parse
 from gotlang.templates.rendering import FAILURES, Rendering
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 @final
 class Template(Frozen, frozen=True):
     """A parsed template, equal to others of the same text. `names` are the values it needs, each with
-    its first place (see `gotlang.templates.nodes.Place`)."""
+    its first place (see `gotlang.templates.nodes.TemplatePlace`)."""
 
     incidental = frozenset({"names", "_body"})
 
     text: str
     names: Mapping[str, int]
-    _body: tuple[Node, ...]
+    _body: tuple[TemplateNode, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As its text: it is parsed where it arrives."""

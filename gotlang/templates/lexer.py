@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from gotlang.errors import TemplateError
 from gotlang.patterns import lazy_pattern
-from gotlang.templates.nodes import Place
+from gotlang.templates.nodes import TemplatePlace
 
 _MOST = 20_000
 """Tokens of one template; to parse so many takes a tenth of a second."""
@@ -69,7 +69,7 @@ class _Lexer:
         self.counted = start
         if not self.exact:
             return self.line
-        place = Place(self.line)
+        place = TemplatePlace(self.line)
         place.start, place.end = start, end
         return place
 

@@ -38,11 +38,11 @@ class Longest:
     sizes: Mapping[str, float]
     counts: Mapping[str, float]
 
-    def blocks(self, parts: Iterable[nodes.Node]) -> float:
+    def blocks(self, parts: Iterable[nodes.TemplateNode]) -> float:
         """What texts and blocks one after the other come to."""
         return sum(map(self._block, parts))
 
-    def _block(self, node: nodes.Node) -> float:
+    def _block(self, node: nodes.TemplateNode) -> float:
         match node:
             case nodes.Data(text=text):
                 return self.tokens(text)
@@ -65,7 +65,7 @@ class Longest:
         counts = {**self.counts, **dict.fromkeys(names, size or 1)}
         return Longest(self.tokens, {**self.sizes, **own, "loop": size + _NUMBER}, counts)
 
-    def _count(self, node: nodes.Node) -> float:
+    def _count(self, node: nodes.TemplateNode) -> float:
         """How many elements a loop goes through."""
         match node:
             case nodes.Name():
@@ -76,9 +76,9 @@ class Longest:
                 return self._count(node.node)
             case nodes.List():
                 return len(node.items)
-            case nodes.Range(args=(nodes.Const(constant=int() as stop),)):
+            case nodes.RangeCall(args=(nodes.Const(constant=int() as stop),)):
                 return max(0, stop)
-            case nodes.Range(args=(nodes.Filter(name="length" | "count", node=of),)):
+            case nodes.RangeCall(args=(nodes.Filter(name="length" | "count", node=of),)):
                 return self._count(of)
         return math.inf
 
@@ -91,7 +91,7 @@ class Longest:
                 return self.sizes.get(node.name, math.inf)
             case nodes.Getattr() | nodes.Getitem() | nodes.Slice() | nodes.Signed():
                 return of(node.node) + 1
-            case nodes.Compare() | nodes.Not() | nodes.Test() | nodes.Binary(sign="/"):
+            case nodes.Compare() | nodes.Not() | nodes.IsTest() | nodes.Binary(sign="/"):
                 return _NUMBER
             case nodes.Conditional():
                 return max(of(node.then), of(node.otherwise))

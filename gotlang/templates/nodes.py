@@ -17,7 +17,7 @@ from gotlang.templates.rendering import Rendering, kind, short
 
 
 @final
-class Place(int):
+class TemplatePlace(int):
     """A line, counted from 1, and what is meant on it: from and to, in characters of the text from 0."""
 
     start: int
@@ -31,8 +31,8 @@ class Missing(Struct, frozen=True):
     message: str
 
 
-class Node(Struct, frozen=True):
-    """A part of a template; its place is a `Place`, or a line alone."""
+class TemplateNode(Struct, frozen=True):
+    """A part of a template; its place is a `TemplatePlace`, or a line alone."""
 
     place: int
 
@@ -41,7 +41,7 @@ class Node(Struct, frozen=True):
         raise NotImplementedError
 
 
-class Expression(Node, frozen=True):
+class Expression(TemplateNode, frozen=True):
     """A part that has a value."""
 
     def value(self, run: Rendering) -> Any:
@@ -56,12 +56,12 @@ class Expression(Node, frozen=True):
         return value
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: TemplateNode) -> Iterator[TemplateNode]:
     """The parts of a part, in the order of the text."""
     waiting = [getattr(node, name) for name in reversed(node.__struct_fields__)]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Node):
+        if isinstance(part, TemplateNode):
             yield part
         elif isinstance(part, tuple):
             waiting.extend(reversed(part))
@@ -71,7 +71,7 @@ def children(node: Node) -> Iterator[Node]:
 
 
 @final
-class Data(Node, frozen=True):
+class Data(TemplateNode, frozen=True):
     """A text that is written as it stands."""
 
     text: str
@@ -81,7 +81,7 @@ class Data(Node, frozen=True):
 
 
 @final
-class Shown(Node, frozen=True):
+class Shown(TemplateNode, frozen=True):
     """`{{ value }}`"""
 
     expression: Expression
@@ -92,19 +92,19 @@ class Shown(Node, frozen=True):
 
 
 @final
-class Branch(Node, frozen=True):
+class Branch(TemplateNode, frozen=True):
     """`{% if test %}` or `{% elif test %}`, with what follows."""
 
     test: Expression
-    body: tuple[Node, ...]
+    body: tuple[TemplateNode, ...]
 
 
 @final
-class If(Node, frozen=True):
+class If(TemplateNode, frozen=True):
     """`{% if %}` to `{% endif %}`; `otherwise` follows `{% else %}`."""
 
     branches: tuple[Branch, ...]
-    otherwise: tuple[Node, ...]
+    otherwise: tuple[TemplateNode, ...]
 
     def write(self, run: Rendering) -> None:
         body = self.otherwise
@@ -118,22 +118,22 @@ class If(Node, frozen=True):
 
 
 @final
-class Names(Node, frozen=True):
+class Names(TemplateNode, frozen=True):
     """The names that a loop gives to the parts of an element."""
 
     items: tuple[Name | Names, ...]
 
 
 @final
-class For(Node, frozen=True):
+class For(TemplateNode, frozen=True):
     """`{% for target in iterable if test %}` to `{% endfor %}`; `otherwise` is for no element at all. Its
     weight is how many parts an iteration may run; loops inside it pay for themselves."""
 
     target: Name | Names
     iterable: Expression
     test: Expression | None
-    body: tuple[Node, ...]
-    otherwise: tuple[Node, ...]
+    body: tuple[TemplateNode, ...]
+    otherwise: tuple[TemplateNode, ...]
     weight: int
 
     def write(self, run: Rendering) -> None:
@@ -182,7 +182,7 @@ def named(target: Name | Names) -> Iterator[Name]:
             yield from named(item)
 
 
-def weight(parts: Iterable[Node | None]) -> int:
+def weight(parts: Iterable[TemplateNode | None]) -> int:
     """How many parts there are in these, without those inside loops."""
     count, waiting = 0, [part for part in parts if part is not None]
     while waiting:
@@ -440,7 +440,7 @@ class Conditional(Expression, frozen=True):
 
 
 @final
-class Range(Expression, frozen=True):
+class RangeCall(Expression, frozen=True):
     """`range(stop)`, `range(start, stop, step)`: the one function there is."""
 
     args: tuple[Expression, ...]
@@ -475,7 +475,7 @@ class Filter(Applied, frozen=True):
 
 
 @final
-class Test(Applied, frozen=True):
+class IsTest(Applied, frozen=True):
     """`node is name(...)`"""
 
     def value(self, run: Rendering) -> Any:

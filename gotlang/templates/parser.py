@@ -27,16 +27,16 @@ _COMPARISONS: Final = {"==", "!=", "<", "<=", ">", ">="}
 _PRIMARY: Final = {"name", "str", "int", "float", "(", "[", "{"}
 
 
-def parse(text: str) -> tuple[n.Node, ...]:
+def parse(text: str) -> tuple[n.TemplateNode, ...]:
     """The tree of a text. Raises TemplateError, with the place."""
-    parser = _Parser(text)
+    parser = _TemplateParser(text)
     try:
         return parser.body()
     except RecursionError:
         raise TemplateError("brackets nested too deeply", line=parser.current.place) from None
 
 
-def names(body: Iterable[n.Node]) -> dict[str, int]:
+def names(body: Iterable[n.TemplateNode]) -> dict[str, int]:
     """The names that a template needs from outside, each with its first place. Raises TemplateError where it
     is nested too deeply, and for a name that there cannot be."""
     found: dict[str, int] = {}
@@ -46,7 +46,7 @@ def names(body: Iterable[n.Node]) -> dict[str, int]:
 
 
 @final
-class _Parser:
+class _TemplateParser:
     """One descent over the tokens; `following` is one ahead of `current`."""
 
     def __init__(self, text: str) -> None:
@@ -95,12 +95,12 @@ class _Parser:
 
     # ---------------------------------------------------------------- blocks
 
-    def body(self, block: str = "", *ends: str) -> tuple[n.Node, ...]:
+    def body(self, block: str = "", *ends: str) -> tuple[n.TemplateNode, ...]:
         """What stands to one of the tags that end or divide a block; that tag's name is next."""
         if block:
             self.skip(":")
             self.expect("%}")
-        found: list[n.Node] = []
+        found: list[n.TemplateNode] = []
         while True:
             token = self.take()
             match token.kind:
@@ -120,7 +120,7 @@ class _Parser:
                         raise self.wrong(f"`{{% {block} %}}` has no `{{% end{block} %}}`")
                     return tuple(found)
 
-    def statement(self, block: str) -> n.Node:
+    def statement(self, block: str) -> n.TemplateNode:
         token = self.name()
         match token.value:
             case "for":
@@ -341,7 +341,7 @@ class _Parser:
         if isinstance(called, n.Name) and called.name == "range":
             if named or not 1 <= len(args) <= 3:
                 raise self.wrong("`range` takes one to three numbers", place)
-            return n.Range(place, args)
+            return n.RangeCall(place, args)
         from gotlang.templates.filters import FILTERS
 
         known = isinstance(called, n.Getattr) and called.attr in FILTERS
@@ -373,7 +373,7 @@ class _Parser:
                 raise self.wrong("only one test can follow a value: write `and`")
             args = (self.parts(self.primary()),)
         self.check("test", name, function, 1, args, kwargs)
-        found = n.Test(place, node, name.value, function, args, kwargs)
+        found = n.IsTest(place, node, name.value, function, args, kwargs)
         return n.Not(place, found) if negated else found
 
     def arguments(self) -> tuple[tuple[n.Expression, ...], tuple[tuple[str, n.Expression], ...]]:
@@ -413,11 +413,13 @@ class _Parser:
             raise self.wrong(f"the {kind} `{name.value}` takes {takes}", name.place)
 
 
-def _visit(node: n.Node, found: dict[str, int], bound: frozenset[str], depth: int, loops: int) -> None:
+def _visit(
+    node: n.TemplateNode, found: dict[str, int], bound: frozenset[str], depth: int, loops: int
+) -> None:
     """Collect the free names of a part; `bound` are those of the loops around it."""
     if depth > _DEEPEST:
         raise TemplateError("expressions or blocks nested too deeply", line=node.place)
-    parts: Iterable[n.Node] = n.children(node)
+    parts: Iterable[n.TemplateNode] = n.children(node)
     match node:
         case n.Name(name="loop") if "loop" in bound:
             raise TemplateError(f"`loop` needs one of its fields: {_listed(n.LOOP)}", line=node.place)

@@ -66,18 +66,18 @@ class TypedTemplate:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
-    def check(self, body: Iterable[nodes.Node], names: Mapping[str, Type]) -> list[Problem]:
+    def check(self, body: Iterable[nodes.TemplateNode], names: Mapping[str, Type]) -> list[Problem]:
         """The problems of a template whose names have these types; a name without one is passed over."""
         self._all(body, dict(names))
         return self.problems
 
-    def _wrong(self, node: nodes.Node, message: str, help: str | None = None) -> Type:
+    def _wrong(self, node: nodes.TemplateNode, message: str, help: str | None = None) -> Type:
         self.problems.append(Problem(message, node.place, help))
         return ANY
 
     # ---------------------------------------------------------------- statements
 
-    def _all(self, found: Iterable[nodes.Node], names: Facts) -> None:
+    def _all(self, found: Iterable[nodes.TemplateNode], names: Facts) -> None:
         for node in found:
             match node:
                 case nodes.Data():
@@ -139,7 +139,7 @@ class TypedTemplate:
 
     # ---------------------------------------------------------------- expressions
 
-    def infer(self, node: nodes.Node, names: Facts) -> Type:
+    def infer(self, node: nodes.TemplateNode, names: Facts) -> Type:
         """The type of an expression; problems are noted."""
         if (path := _path(node)) is not None and path in names:
             return self._of_loop(node, names, path) if path in _ENDS else names[path]
@@ -180,22 +180,22 @@ class TypedTemplate:
                 return found if self._is(node, found, FLOAT, f"`{node.sign}` needs a number") else ANY
             case nodes.Binary():
                 return self._binary(node, names)
-            case nodes.Range():
+            case nodes.RangeCall():
                 return self._range(node, names)
             case nodes.Filter():
                 return self._filter(node, names)
-            case nodes.Test():
+            case nodes.IsTest():
                 return self._test(node, names)
         raise AssertionError(f"`{type(node).__name__}` is allowed and has no rule")
 
-    def _of_loop(self, node: nodes.Node, names: Facts, path: str) -> Type:
+    def _of_loop(self, node: nodes.TemplateNode, names: Facts, path: str) -> Type:
         if (found := names[path]) != NONE:
             return found
         name, end = path.removeprefix("loop."), _ENDS[path]
         help = f"show it inside `{{% if not loop.{end} %}}`, or give it a `default`"
         return self._wrong(node, f"`loop.{name}` has no value in the {end} iteration", help)
 
-    def _field(self, node: nodes.Node, value: Type, name: str) -> Type:
+    def _field(self, node: nodes.TemplateNode, value: Type, name: str) -> Type:
         if value == ANY:
             return ANY
         match value:
@@ -277,7 +277,9 @@ class TypedTemplate:
             left_node, left = operand, right
         return BOOL
 
-    def _compared(self, sign: str, node: nodes.Node, left: Type, operand: nodes.Node, right: Type) -> None:
+    def _compared(
+        self, sign: str, node: nodes.TemplateNode, left: Type, operand: nodes.TemplateNode, right: Type
+    ) -> None:
         one, other = _named(left), _named(right)
         match sign:
             case "==" | "!=":
@@ -297,7 +299,7 @@ class TypedTemplate:
                 if not _ordered(left, right):
                     self._wrong(node, f"{one} and {other} cannot be ordered")
 
-    def _one_of(self, node: nodes.Node, left: LiteralType, right: LiteralType) -> None:
+    def _one_of(self, node: nodes.TemplateNode, left: LiteralType, right: LiteralType) -> None:
         if not set(left.values) & set(right.values):
             wide, narrow = (left, right) if len(left.values) > len(right.values) else (right, left)
             guess = nearest(narrow.values[0], wide.values)
@@ -321,14 +323,14 @@ class TypedTemplate:
             return self._wrong(node.right, "a division by zero")
         return FLOAT if sign == "/" or FLOAT in (left, right) else INT
 
-    def _range(self, node: nodes.Range, names: Facts) -> Type:
+    def _range(self, node: nodes.RangeCall, names: Facts) -> Type:
         for bound in node.args:
             self._is(bound, self.infer(bound, names), INT, "`range` needs whole numbers")
         if len(node.args) == 3 and _constant(node.args[2]) == 0:
             return self._wrong(node, "`range` cannot have a step of 0")
         return ListType(INT)
 
-    def _test(self, node: nodes.Test, names: Facts) -> Type:
+    def _test(self, node: nodes.IsTest, names: Facts) -> Type:
         path = _path(node.node)
         value = (
             ANY if path in _ENDS and node.name in ("defined", "undefined") else self.infer(node.node, names)
@@ -343,7 +345,7 @@ class TypedTemplate:
 
     # ---------------------------------------------------------------- what a place accepts
 
-    def _is(self, node: nodes.Node, found: Type, wanted: Type, why: str) -> bool:
+    def _is(self, node: nodes.TemplateNode, found: Type, wanted: Type, why: str) -> bool:
         """Whether a value is of a type (True is also a number); a problem if not."""
         if found == ANY:
             return False
@@ -352,7 +354,7 @@ class TypedTemplate:
         self._unfit(node, found, why)
         return False
 
-    def _unfit(self, node: nodes.Node, found: Type, why: str) -> Type:
+    def _unfit(self, node: nodes.TemplateNode, found: Type, why: str) -> Type:
         if found == ANY:
             return ANY
         help = None
@@ -366,12 +368,12 @@ class TypedTemplate:
             why += f", and this is {_named(found)}"
         return self._wrong(node, why, help)
 
-    def _lacks(self, node: nodes.Node, found: Type, what: str) -> Type:
+    def _lacks(self, node: nodes.TemplateNode, found: Type, what: str) -> Type:
         if found in (ANY, DYNAMIC, NONE) or _present(found) != found:
             return self._unfit(node, found, f"this needs {what}")
         return self._wrong(node, f"{_named(found)} has no {what}")
 
-    def _elements(self, node: nodes.Node, value: Type, why: str) -> Type:
+    def _elements(self, node: nodes.TemplateNode, value: Type, why: str) -> Type:
         """The type of the elements of a list, the names of a record or the characters of a text."""
         if value == ANY:
             return ANY
@@ -509,7 +511,7 @@ _ARGUMENTS: Final[Mapping[tuple[str, str], tuple[Type, Callable[[Any], bool], st
 _PARAMETERS: Final = {name: parameters(filter_, 2) for name, filter_ in FILTERS.items()}
 
 
-def _owner(node: nodes.Node) -> nodes.Node:
+def _owner(node: nodes.TemplateNode) -> nodes.TemplateNode:
     """What a filter, a test or a field is of; the expression itself if it is something else."""
     return node.node if isinstance(node, nodes.Applied | nodes.Getattr | nodes.Getitem) else node
 
@@ -522,7 +524,7 @@ def _named(type_: Type) -> str:
     return widen(type_) if type_ != DYNAMIC else "a value of any type"
 
 
-def _constant(node: nodes.Node) -> Any:
+def _constant(node: nodes.TemplateNode) -> Any:
     """The value of a constant or of arithmetic of such; None for anything else."""
     match node:
         case nodes.Const(constant=constant):
@@ -589,7 +591,7 @@ def _present(type_: Type) -> Type:
 # ---------------------------------------------------------------- what conditions tell
 
 
-def _path(node: nodes.Node) -> str | None:
+def _path(node: nodes.TemplateNode) -> str | None:
     """`state.left` for a name or a field of one; None for any other expression."""
     match node:
         case nodes.Name(name=name):
@@ -610,7 +612,7 @@ _TESTED: Final[Mapping[str, Type]] = {
 }  # fmt: skip
 
 
-def _facts(condition: nodes.Node, holds: bool, names: Facts, walk: TypedTemplate) -> dict[str, Type]:
+def _facts(condition: nodes.TemplateNode, holds: bool, names: Facts, walk: TypedTemplate) -> dict[str, Type]:
     """What is known of names where a condition holds, or where it does not."""
     match condition:
         case nodes.Not():
@@ -625,9 +627,9 @@ def _facts(condition: nodes.Node, holds: bool, names: Facts, walk: TypedTemplate
                 values = [item.constant for item in other.items if isinstance(item, nodes.Const)]
                 whole = len(values) == len(other.items)
                 return _told(left, values, holds is (sign == "in"), names) if whole else {}
-        case nodes.Test(name="none"):
+        case nodes.IsTest(name="none"):
             return _told(condition.node, [None], holds, names)
-        case nodes.Test(name=name):
+        case nodes.IsTest(name=name):
             path = _path(condition.node)
             if path is None:
                 return {}

@@ -93,7 +93,7 @@ class Cells:
 
 @final
 @dataclass(slots=True)
-class Known:
+class PointFacts:
     """What was measured of a point: by cell its leads over the untuned program in each objective (above 0 is
     worse) and its excess over each bound (above 0 violates it), None where unknown. `asked` are the samples
     that its first cells asked for, `cost` is the mean cost of a cell without a cache. `failed`: no cell has a
@@ -132,7 +132,7 @@ class Allocation:
     _refused: set[str] = field(default_factory=set)
 
     def plan(
-        self, known: Sequence[Known], new: Sequence[Point], scale: Sequence[float], *, finite: bool
+        self, known: Sequence[PointFacts], new: Sequence[Point], scale: Sequence[float], *, finite: bool
     ) -> tuple[list[Cells], list[int]]:
         """What to measure next, nothing if the search is over; and the places of the best in `known`.
 
@@ -194,7 +194,7 @@ class Allocation:
         return min(1.0, max(self._spent, cells / CELLS) / self.most)
 
     def _within(
-        self, planned: Sequence[tuple[Cells, float]], known: Sequence[Known], best: Sequence[int]
+        self, planned: Sequence[tuple[Cells, float]], known: Sequence[PointFacts], best: Sequence[int]
     ) -> list[Cells]:
         """As much of a plan, of cells and their prices, as may be measured if the best is to run on all train
         rows in the end."""
@@ -221,7 +221,7 @@ class Allocation:
         return min(seen + max(1, self.rows // 2), PASSES * self.rows)
 
     def _with_rivals(
-        self, planned: Sequence[Cells], known: Sequence[Known], best: Sequence[int]
+        self, planned: Sequence[Cells], known: Sequence[PointFacts], best: Sequence[int]
     ) -> list[Cells]:
         """The plan, with the best so far on the same cells, and the untuned program, which goes first, on the
         same train rows."""
@@ -235,14 +235,16 @@ class Allocation:
         ]
         return [*planned, *further]
 
-    def _closing(self, known: Sequence[Known], best: Sequence[int]) -> list[Cells]:
+    def _closing(self, known: Sequence[PointFacts], best: Sequence[int]) -> list[Cells]:
         """What is missing for the best to have run on all train rows."""
         places = [0, *(place for place in best[:MOST_RIVALS] if place)]
         short = [place for place in places if known[place].cells < self.rows]
         short = [0] if 0 in short else short
         return [Cells(known[place].point, known[place].cells, self.rows) for place in short]
 
-    def _last(self, known: Sequence[Known], best: list[int], means: Any) -> tuple[list[Cells], list[int]]:
+    def _last(
+        self, known: Sequence[PointFacts], best: list[int], means: Any
+    ) -> tuple[list[Cells], list[int]]:
         """What is missing for the best to have run on all train rows. If that makes another one the best time
         after time: none, and the best of those that have."""
         planned = self._closing(known, best)
@@ -252,7 +254,7 @@ class Allocation:
         run = [p for p, each in enumerate(known) if each.feasible and each.cells >= self.rows] or [0]
         return [], [min(run, key=lambda p: float(means[:, p].mean()))]
 
-    def _enough(self, known: Sequence[Known], scale: Sequence[float], best: Sequence[int]) -> float:
+    def _enough(self, known: Sequence[PointFacts], scale: Sequence[float], best: Sequence[int]) -> float:
         """Below which expected gain, in units of `scale`, the search ends."""
         leads = [
             abs(mean(known[place].leads[at]) or 0.0) / scale[at] for place in best for at in range(len(scale))
@@ -287,7 +289,7 @@ class Allocation:
     def _model(self, name: object) -> Surrogate:
         return self._models.setdefault(name, Surrogate())
 
-    def _prices(self, gaps: Sequence[Any], known: Sequence[Known]) -> Prices:
+    def _prices(self, gaps: Sequence[Any], known: Sequence[PointFacts]) -> Prices:
         return Prices(
             gaps,
             {place: each.asked for place, each in enumerate(known)},
@@ -298,7 +300,7 @@ class Allocation:
         )
 
     def _gains(
-        self, gaps: Sequence[Any], known: Sequence[Known], size: int, scale: Sequence[float]
+        self, gaps: Sequence[Any], known: Sequence[PointFacts], size: int, scale: Sequence[float]
     ) -> tuple[Any, float, list[int], Any, Any]:
         """By how much each candidate is expected to be better than the best where it is better at all; the
         same of all together; the places of the best, one if there is one objective; how likely each is
@@ -340,7 +342,7 @@ class Allocation:
             gains[place] = 0.0 if each.failed else gains[place]
         return gains, left, sorted(set(best), key=lambda place: (-best.count(place), place)), able, means
 
-    def _features(self, gaps: Sequence[Any], known: Sequence[Known], size: int) -> Any:
+    def _features(self, gaps: Sequence[Any], known: Sequence[PointFacts], size: int) -> Any:
         """What each candidate's selections gain, a column a step, with mean 0 and spread 1; of points that
         were not measured as their neighbours suggest."""
         import numpy as np

@@ -36,7 +36,7 @@ _STATE: Final = 6
 
 
 @final
-class Journal(BaseJournalBackend):
+class StudyJournal(BaseJournalBackend):
     """The journal at a path, created if needed.
 
     Raises UsageError if it cannot be opened, is none or is damaged, CacheError if it cannot be written.

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from gotlang import trust
 from gotlang.compiler import Compilation
-from gotlang.data.selection import ALL, Selection
+from gotlang.data.selection import ALL, RowSelection
 from gotlang.data.table import Table
 from gotlang.diagnostics import Diagnostic, Report
 from gotlang.errors import CompileError, NotTrusted, UsageError
@@ -111,7 +111,7 @@ class StudyPlan:
     proposer: str | None = None
     storage: str | None = None
     sampler: Method = field(default_factory=lambda: Method("tpe"))
-    selection: Selection = ALL
+    selection: RowSelection = ALL
 
     def fingerprint(self, *more: object) -> str:
         """16 hexadecimal digits of everything the course of the study depends on, but for its length.

@@ -32,12 +32,12 @@ from gotlang.session import Session
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.tune.plan import Constraint, StudyPlan
-from gotlang.tune.selections import Selection
+from gotlang.tune.selections import SelectionStatistics
 from gotlang.tune.selections import add as add_selections
 from gotlang.tune.selections import note as note_selection
 from gotlang.tune.space import TEXTS, Point, Space
 from gotlang.tune.structure import variants_of
-from gotlang.tune.tuned import PromptSettings, Texts, asked_with
+from gotlang.tune.tuned import PromptSettings, PromptTexts, asked_with
 
 OF_RESULTS = frozenset({"result", "score", "latency"})
 """Metrics undefined for a failed run."""
@@ -118,7 +118,7 @@ class Noted:
     """What cells asked for, each sample as a number, and what they selected."""
 
     asked: set[int] = field(default_factory=set)
-    selections: dict[str, Selection] = field(default_factory=dict)
+    selections: dict[str, SelectionStatistics] = field(default_factory=dict)
 
     def note(self, event: Event) -> None:
         """Add what an operation did."""
@@ -147,14 +147,14 @@ class PointRunner:
         plan: StudyPlan,
         space: Space,
         session: Session,
-        texts: Mapping[str, Sequence[Texts]] | None = None,
+        texts: Mapping[str, Sequence[PromptTexts]] | None = None,
         engine: Engine | None = None,
     ) -> None:
         self.engine = engine
         self.plan = plan
         self.space = space
         self.session = session
-        listed, own = space.texts, [Texts()]
+        listed, own = space.texts, [PromptTexts()]
         self.texts = {**(texts or {})} | {
             name: [*listed[name], *(texts or {}).get(name, own)[1:]] for name in listed
         }
@@ -219,7 +219,9 @@ class PointRunner:
             await asyncio.sleep(PAUSE_S if found.away else 0)
         return runs
 
-    async def run(self, texts: Mapping[str, Texts], rows: Sequence[Row], observe: Observer) -> list[RowRun]:
+    async def run(
+        self, texts: Mapping[str, PromptTexts], rows: Sequence[Row], observe: Observer
+    ) -> list[RowRun]:
         """Run rows with given texts and the untuned params; `observe` is told of events too."""
         runner = self._runner(texts, {}, {})
         told = guarded([runner.observe, observe], {})
@@ -310,18 +312,18 @@ class PointRunner:
         """What runs the program at a point."""
         return self._runner(self.chosen_texts(point), *self.space.params_and_settings(point))
 
-    def chosen_texts(self, point: Point) -> dict[str, Texts]:
+    def chosen_texts(self, point: Point) -> dict[str, PromptTexts]:
         """The texts that a point chooses, by prompt."""
-        found: dict[str, Texts] = {}
+        found: dict[str, PromptTexts] = {}
         for name, choices in self.texts.items():
             if isinstance(number := point.get(TEXTS + name), int):
                 prompt, _, part = name.rpartition(".")
-                before = found.get(prompt, Texts())
+                before = found.get(prompt, PromptTexts())
                 found[prompt] = structs.replace(before, **{part: getattr(choices[number], part)})
         return found
 
     def _runner(
-        self, texts: Mapping[str, Texts], params: Mapping[str, Any], settings: Mapping[str, Any]
+        self, texts: Mapping[str, PromptTexts], params: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Runner:
         asked = asked_with((prompt.name for prompt in self.session.ir.prompts), settings)
         version = settings.get(STRUCTURE, self.plan.scheme)
@@ -338,7 +340,9 @@ class PointRunner:
             limits=base.limits.with_total(chosen["concurrency"]) if "concurrency" in chosen else base.limits,
         )
 
-    def _program(self, texts: Mapping[str, Texts], settings: PromptSettings, version: str) -> ir.Program:
+    def _program(
+        self, texts: Mapping[str, PromptTexts], settings: PromptSettings, version: str
+    ) -> ir.Program:
         """The optimized program with other texts and settings of its prompts, or another variant of it."""
         key = repr((version, sorted(texts.items(), key=str), sorted(settings.items())))
         if key not in self._programs:
@@ -359,14 +363,16 @@ def _shown(value: Any) -> str | None:
     return text if len(text) <= _MOST_ANSWER else text[:_MOST_ANSWER] + "…"
 
 
-def with_prompts(program: ir.Program, texts: Mapping[str, Texts], settings: PromptSettings) -> ir.Program:
+def with_prompts(
+    program: ir.Program, texts: Mapping[str, PromptTexts], settings: PromptSettings
+) -> ir.Program:
     """A program whose prompts have other texts, and ask with these settings, whatever they say themselves.
 
     Raises TemplateError and EvaluationError for invalid texts.
     """
 
     def changed(prompt: ir.Prompt) -> ir.Prompt:
-        found, asked = texts.get(prompt.name, Texts()), settings.get(prompt.name, {})
+        found, asked = texts.get(prompt.name, PromptTexts()), settings.get(prompt.name, {})
         given = {name: constant(value) for name, value in asked.items()}
         changes: dict[str, Any] = {"settings": (*(dict(prompt.settings) | given).items(),)}
         if found.instruction is not None:

@@ -50,8 +50,8 @@ from gotlang.session import Session, run_to_end
 from gotlang.templates import Template
 from gotlang.tune.plan import SEEDS, PromptSearch
 from gotlang.tune.points import PointRunner
-from gotlang.tune.proposer import Proposed, Proposer, Stop
-from gotlang.tune.tuned import Shot, Texts, rewritten
+from gotlang.tune.proposer import Proposed, Proposer, StopOptimizer
+from gotlang.tune.tuned import PromptTexts, Shot, rewritten
 from gotlang.writing import replace_file
 
 ANSWER = "answer"
@@ -95,7 +95,7 @@ class Ran:
     feedback: str = ""
 
 
-Run = Callable[[Mapping[str, Texts], Mapping[str, Any]], Ran]
+Run = Callable[[Mapping[str, PromptTexts], Mapping[str, Any]], Ran]
 """Runs the scheme with texts by prompt on the fields of an example, and waits."""
 
 
@@ -122,7 +122,7 @@ def instruction_of(prompt: Prompt) -> str:
     return text.text if text is not None else ""
 
 
-def usable(prompt: Prompt, texts: Texts) -> bool:
+def usable(prompt: Prompt, texts: PromptTexts) -> bool:
     """Whether texts can replace a prompt's own: the instruction is a template that shows the same inputs, and
     does with them what their types allow."""
     if texts.instruction is None:
@@ -135,9 +135,9 @@ def usable(prompt: Prompt, texts: Texts) -> bool:
     return same and bool(texts.instruction.strip()) and not template.problems(dict(prompt.parameters))
 
 
-def changes(texts: Mapping[str, Texts]) -> dict[str, Texts]:
+def changes(texts: Mapping[str, PromptTexts]) -> dict[str, PromptTexts]:
     """The texts that change their prompt."""
-    return {name: text for name, text in texts.items() if text != Texts()}
+    return {name: text for name, text in texts.items() if text != PromptTexts()}
 
 
 def module(dspy: Any, program: IR, prompts: Sequence[str], run: Run) -> Any:
@@ -173,7 +173,7 @@ def _signature(dspy: Any, prompt: Prompt) -> Any:
     return dspy.make_signature(fields, instruction_of(prompt) or "Answer.", prompt.name)
 
 
-def texts_of(prompt: Prompt, predictor: Any) -> Texts:
+def texts_of(prompt: Prompt, predictor: Any) -> PromptTexts:
     """What a predictor holds, as texts of its prompt; what is the prompt's own is left out."""
     instruction = str(predictor.signature.instructions)
     own = instruction_of(prompt) or "Answer."
@@ -184,7 +184,7 @@ def texts_of(prompt: Prompt, predictor: Any) -> Texts:
         if all(name in demo for name in (*names, ANSWER))
     ]
     changed = None if instruction.strip() == own.strip() else instruction
-    return Texts(changed, tuple({repr(shot): shot for shot in shots}.values()) or None)
+    return PromptTexts(changed, tuple({repr(shot): shot for shot in shots}.values()) or None)
 
 
 def dspy_module(
@@ -207,7 +207,7 @@ def dspy_module(
             raise UsageError(f"`{program.name}` has no prompt `{name}`")
     chosen = program.scheme(scheme).name
 
-    def run(texts: Mapping[str, Texts], fields: Mapping[str, Any]) -> Ran:
+    def run(texts: Mapping[str, PromptTexts], fields: Mapping[str, Any]) -> Ran:
         calls = PromptCalls(names)
 
         async def work() -> Result:
@@ -235,7 +235,7 @@ def tuned_program(made: Any) -> Any:
     )
 
 
-def _with_texts(program: CheckedProgram, texts: Mapping[str, Texts]) -> CheckedProgram:
+def _with_texts(program: CheckedProgram, texts: Mapping[str, PromptTexts]) -> CheckedProgram:
     changed = changes(texts)
     return program.changed(rewritten(program.compilation.compiled(), {}, changed)) if changed else program
 
@@ -257,12 +257,12 @@ PARTS = ("instruction", "examples")
 """What of a prompt is chosen apart."""
 _ORIGINAL = "[]"
 
-Choices = dict[str, list[Texts]]
+Choices = dict[str, list[PromptTexts]]
 """The texts that a study chooses from, the original first, for each part of a prompt: `sort.instruction`."""
 
 
 @final
-class _Stored(msgspec.Struct, frozen=True):
+class _StoredProposals(msgspec.Struct, frozen=True):
     """What a file holds of proposals."""
 
     choices: Choices
@@ -286,19 +286,21 @@ class Attempts:
         self.rows = {row.number: row for row in rows}
         self.prompts = tuple(prompts)
         self.found = found
-        self.values: dict[str, tuple[Mapping[str, Texts], dict[int, float | None]]] = {_ORIGINAL: ({}, {})}
+        self.values: dict[str, tuple[Mapping[str, PromptTexts], dict[int, float | None]]] = {
+            _ORIGINAL: ({}, {})
+        }
         self._tell = tell
         self._tried: set[str] = set()
         self._loop = asyncio.get_running_loop()
         self.thread = threading.current_thread()
 
-    def run(self, texts: Mapping[str, Texts], fields: Mapping[str, Any]) -> Ran:
-        """One run, from a thread that is not the loop's. Raises Stop."""
+    def run(self, texts: Mapping[str, PromptTexts], fields: Mapping[str, Any]) -> Ran:
+        """One run, from a thread that is not the loop's. Raises StopOptimizer."""
         work = self.measure(changes(texts), self.rows[int(fields["row"])])
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except GotError as error:
-            raise Stop(error) from None
+            raise StopOptimizer(error) from None
 
     @property
     def original(self) -> dict[int, float | None]:
@@ -326,7 +328,7 @@ class Attempts:
                 total += (1 if own is None else -1) * (1 + abs(own or value or 0.0))
         return total / (len(rows) + DOUBT)
 
-    def _count(self, texts: Mapping[str, Texts]) -> None:
+    def _count(self, texts: Mapping[str, PromptTexts]) -> None:
         """Count the parts of texts that ran for the first time. Examples count as proposed here: they are
         answers of the program itself."""
         for name, text in texts.items():
@@ -341,7 +343,7 @@ class Attempts:
                     self.found.usable += 1
                 self._tell()
 
-    async def measure(self, texts: Mapping[str, Texts], row: Row) -> Ran:
+    async def measure(self, texts: Mapping[str, PromptTexts], row: Row) -> Ran:
         """One run of one row with some texts."""
         calls = PromptCalls(self.prompts)
         (run,) = await self.points.run(texts, [row], calls)
@@ -351,10 +353,10 @@ class Attempts:
         score = 0.0 if run.state == "failed" else self.score(value)
         return Ran(score, value, calls.asked, self._feedback(run, value))
 
-    def _of(self, texts: Mapping[str, Texts]) -> dict[int, float | None]:
+    def _of(self, texts: Mapping[str, PromptTexts]) -> dict[int, float | None]:
         return self.values.setdefault(repr(sorted(texts.items(), key=str)), (texts, {}))[1]
 
-    async def complete(self, untried: Iterable[Mapping[str, Texts]], most: int) -> None:
+    async def complete(self, untried: Iterable[Mapping[str, PromptTexts]], most: int) -> None:
         """Run the most promising texts, and those that the optimizer did not try, on the rows that they have
         not seen: the best of many that saw few rows would be a lucky one."""
         for texts in untried:
@@ -377,17 +379,17 @@ class Attempts:
             parts += [f"An answer could not be read: {note}." for note in run.notes]
         return " ".join(parts)
 
-    def best(self, prompt: str, part: str, keep: int) -> list[Texts]:
+    def best(self, prompt: str, part: str, keep: int) -> list[PromptTexts]:
         """The texts of one part of a prompt with the largest leads over the original, the original first."""
-        leads: dict[str, tuple[float, Texts]] = {}
+        leads: dict[str, tuple[float, PromptTexts]] = {}
         for texts, by_row in self.values.values():
-            value = getattr(texts.get(prompt, Texts()), part)
+            value = getattr(texts.get(prompt, PromptTexts()), part)
             if value is not None:
                 lead = self.lead(by_row)
                 known, _ = leads.get(repr(value), (lead, None))
-                leads[repr(value)] = max(lead, known), Texts(**{part: value})
+                leads[repr(value)] = max(lead, known), PromptTexts(**{part: value})
         ranked = sorted(leads.values(), key=lambda found: -found[0])
-        return [Texts(), *[text for lead, text in ranked if lead > 0][:keep]]
+        return [PromptTexts(), *[text for lead, text in ranked if lead > 0][:keep]]
 
 
 def _short(value: Any) -> str:
@@ -413,15 +415,15 @@ async def propose(
         choices.update(await _search(points, rows, search, found, tell))
         proposed.append(found)
     try:
-        replace_file(file, to_json(_Stored(choices, proposed)).encode())
+        replace_file(file, to_json(_StoredProposals(choices, proposed)).encode())
     except OSError as error:
         raise CacheError(f"cannot write the proposed texts to {file}: {error.strerror}") from None
     return choices, proposed
 
 
-def _read(file: Path) -> _Stored | None:
+def _read(file: Path) -> _StoredProposals | None:
     try:
-        return from_json(read_own(file), _Stored) if file.exists() else None
+        return from_json(read_own(file), _StoredProposals) if file.exists() else None
     except (OSError, InvalidRecord) as error:
         raise UsageError(f"cannot read the proposed texts in {file}: {error}", help="delete it") from None
 
@@ -453,7 +455,7 @@ async def _search(
         Sampler(Ledger(), runner.budget, queue, {}, cache=runner.cache, on_loss=runner.on_loss),
         runner.settings.seed,
         [instruction_of(prompt) or "Answer." for prompt in prompts],
-        lambda text: any(usable(prompt, Texts(text)) for prompt in prompts),
+        lambda text: any(usable(prompt, PromptTexts(text)) for prompt in prompts),
         found,
         told,
         plan.budget,
@@ -464,7 +466,7 @@ async def _search(
         await asyncio.to_thread(_optimize, attempts, search, proposer, runner.settings.seed % SEEDS)
     except BudgetExceeded as error:  # what was tried so far counts
         found.stopped = error.message
-    except Stop as stop:
+    except StopOptimizer as stop:
         if isinstance(stop.reason, GotError) and not isinstance(stop.reason, BudgetExceeded):
             raise stop.reason from None
         found.stopped = str(stop)
@@ -476,9 +478,8 @@ async def _search(
             f"the optimizer `{found.optimizer}` failed: {said}", help="choose another, or other `rows`"
         ) from error
     own = {instruction_of(prompt) or "Answer.": prompt for prompt in prompts}
-    untried = (
-        {own[old].name: Texts(new)} for new, old in proposer.fresh.items() if usable(own[old], Texts(new))
-    )
+    texts = ((own[old], PromptTexts(new)) for new, old in proposer.fresh.items())
+    untried = ({prompt.name: text} for prompt, text in texts if usable(prompt, text))
     try:
         await attempts.complete(untried, COMPLETED * keep)
     except BudgetExceeded as error:
@@ -516,7 +517,7 @@ class _Others(io.TextIOBase):
 
 
 def _optimize(attempts: Attempts, search: PromptSearch, proposer: Proposer, seed: int) -> None:
-    """Let an optimizer of DSPy work on the scheme, in a thread of its own. Raises Stop."""
+    """Let an optimizer of DSPy work on the scheme, in a thread of its own. Raises StopOptimizer."""
     dspy = load_dspy()
     student = module(dspy, attempts.points.session.ir, search.prompts, attempts.run)
     lm = dspy.LM(f"gotlang/{proposer.model.name}", engine=proposer, cache=False, num_retries=0)

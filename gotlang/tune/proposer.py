@@ -91,7 +91,7 @@ class Proposed(msgspec.Struct):
         return found
 
 
-class Stop(BaseException):
+class StopOptimizer(BaseException):
     """Ends an optimizer at once: optimizers catch every Exception and go on."""
 
     def __init__(self, reason: GotError | str) -> None:
@@ -142,7 +142,7 @@ class Proposer:
         self._useless = ""
 
     def complete(self, request: Any) -> Any:
-        """One candidate for a request of DSPy's. Raises Stop."""
+        """One candidate for a request of DSPy's. Raises StopOptimizer."""
         from dspy.lm15 import Message as Said
         from dspy.lm15 import Response, TextPart
         from dspy.lm15 import Usage as Used
@@ -179,7 +179,7 @@ class Proposer:
         (found,) = await self._sampler.sample(self.model, asked, key, [number], None)
         while isinstance(found, MissingSample):
             if not found.retryable or self._loop.time() > end:
-                raise Stop((BudgetExceeded if found.cut_off else ModelError)(found.reason))
+                raise StopOptimizer((BudgetExceeded if found.cut_off else ModelError)(found.reason))
             await asyncio.sleep(points.PAUSE_S)
             self._sampler.forget(key, number)
             (found,) = await self._sampler.sample(self.model, asked, key, [number], None)
@@ -193,14 +193,14 @@ class Proposer:
         return completion, _in_form(form, fields) or completion.text or " "
 
     def _afford(self, asked: Request) -> None:
-        """Raises Stop if a request that may bring as little as the last ones is too expensive for that."""
+        """Raises StopOptimizer if a request that may bring as little as the last ones costs too much."""
         if self._idle and self._most_idle is not None and self.model.price is not None:
             next_usd = self.model.price.usd(Usage(request_tokens(asked.messages), self._longest))
             if (self._found.usd or 0.0) - self._idle_from + next_usd > self._most_idle:
-                raise Stop(self._useless)
+                raise StopOptimizer(self._useless)
 
     def _judge(self, own: str, fields: Mapping[str, str] | None, answer: str) -> None:
-        """Count an answer. Raises Stop if the last ones held nothing new that the program could use."""
+        """Count an answer. Raises StopOptimizer if the last ones had nothing new of use to the program."""
         found = self._found
         found.answers += 1
         found.usd = self._sampler.ledger.spent.usd
@@ -221,7 +221,7 @@ class Proposer:
         last = f"the last begins {json.dumps(answer[:60], ensure_ascii=False)}"
         self._useless = f"none of the last {self._idle} answers of `{self.model.name}` {why}; {last}"
         if self._idle >= IDLE:
-            raise Stop(self._useless)
+            raise StopOptimizer(self._useless)
 
     def _improves(self, asked: str) -> str:
         """The text of the program that a request is about: the last that it shows."""

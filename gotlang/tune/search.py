@@ -17,12 +17,12 @@ from typing import final
 
 from gotlang.errors import UsageError
 from gotlang.evaluate.rows import Row
-from gotlang.tune.allocation import FIRST, Allocation, Cells, Known
+from gotlang.tune.allocation import FIRST, Allocation, Cells, PointFacts
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.points import Measured, Noted, PointRunner, excess, leads, mean
 from gotlang.tune.prices import packed
 from gotlang.tune.sampler import Proposals
-from gotlang.tune.selections import Selection, add
+from gotlang.tune.selections import SelectionStatistics, add
 from gotlang.tune.space import Point, key_of
 from gotlang.tune.trials import Trial, TrialResult, TrialStore
 
@@ -59,7 +59,7 @@ class StudyProgress:
 
 
 @final
-class Search:
+class StudySearch:
     """Runs the measurements of a study that are this worker's. `rows` are the train rows: it is given no
     others.
 
@@ -167,7 +167,7 @@ class Search:
             out.append(max(abs(own[at]) if own else 0.0, pstdev(means) if means else 0.0) or 1.0)
         return out
 
-    def _facts(self, trial: Trial, baseline: Trial) -> Known:
+    def _facts(self, trial: Trial, baseline: Trial) -> PointFacts:
         """What the plan needs to know of a point."""
         plan, others = self.plan, beside(baseline.rows, len(trial.rows), len(self.train))
         pairs = list(zip(trial.rows, others, strict=False))
@@ -192,7 +192,7 @@ class Search:
 
         costs = [row.usd for row in trial.rows]
         known = [cost for cost in costs if cost is not None]
-        return Known(
+        return PointFacts(
             trial.point,
             len(trial.rows),
             [lead(at, objective.sign) for at, objective in enumerate(plan.objectives)],
@@ -308,7 +308,7 @@ def merged(
         first, size = parts[0], (sum(len(part.rows) for part in parts), len(baseline))
         if first.number not in known or known[first.number][0] != size:
             measured = tuple(row for part in parts for row in part.rows)
-            selections = dict[str, Selection]()
+            selections = dict[str, SelectionStatistics]()
             for part in parts:
                 add(selections, part.selections)
             result = result_of(plan, measured, beside(baseline, len(measured), rows))

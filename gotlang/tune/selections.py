@@ -19,38 +19,38 @@ from gotlang.runtime.sampler.events import Ended, Event
 
 
 @final
-class Selection(Struct, frozen=True):
+class SelectionStatistics(Struct, frozen=True):
     """The selections at one step: how many there were, and by how much, added up, the best of the first
     candidate, of the first two, and so on was better than the first."""
 
     times: int
     gains: tuple[float, ...]
 
-    def __add__(self, other: Selection) -> Selection:
+    def __add__(self, other: SelectionStatistics) -> SelectionStatistics:
         # One that had fewer candidates stopped early, at the best there is.
         last = max(len(self.gains), len(other.gains)) - 1
         both = zip(self.up_to(last), other.up_to(last), strict=True)
-        return Selection(self.times + other.times, tuple(a + b for a, b in both))
+        return SelectionStatistics(self.times + other.times, tuple(a + b for a, b in both))
 
     def up_to(self, last: int) -> tuple[float, ...]:
         """The gains, as many as up to this place."""
         return self.gains + self.gains[-1:] * (last + 1 - len(self.gains))
 
 
-Selections = Mapping[str, Selection]
+Selections = Mapping[str, SelectionStatistics]
 """By the step's place in the program."""
 
 
-def note(selections: MutableMapping[str, Selection], event: Event) -> None:
+def note(selections: MutableMapping[str, SelectionStatistics], event: Event) -> None:
     """Add what an operation selected from, if it did."""
     if isinstance(event, Ended) and isinstance(step := event.operation.step, KeepBestN):
         found = [thought.goodness for thought in event.operation.pool if thought.score is not None]
         if found:
-            one = Selection(1, tuple(best - found[0] for best in accumulate(found, max)))
+            one = SelectionStatistics(1, tuple(best - found[0] for best in accumulate(found, max)))
             add(selections, {str(step.span.start): one})
 
 
-def add(selections: MutableMapping[str, Selection], more: Selections) -> None:
+def add(selections: MutableMapping[str, SelectionStatistics], more: Selections) -> None:
     """Add selections to others, step by step."""
     for step, selection in more.items():
         selections[step] = selections[step] + selection if step in selections else selection
@@ -62,7 +62,7 @@ def gains_of(points: Sequence[tuple[int, Selections]]) -> dict[str, list[float]]
     found: dict[str, list[float]] = {}
     for step in dict.fromkeys(step for _, selections in points for step in selections):
         often = [each[step].times / cells if step in each else 0.0 for cells, each in points]
-        alike: dict[int, list[Selection]] = {}
+        alike: dict[int, list[SelectionStatistics]] = {}
         for count, (_, each) in zip(often, points, strict=True):
             if step in each:
                 alike.setdefault(max(1, round(count)), []).append(each[step])
@@ -74,7 +74,7 @@ def gains_of(points: Sequence[tuple[int, Selections]]) -> dict[str, list[float]]
     return found
 
 
-def _curve(selections: Sequence[Selection]) -> list[float]:
+def _curve(selections: Sequence[SelectionStatistics]) -> list[float]:
     """The mean gain of a selection with 1, 2, ... candidates: each further one adds what it adds on average
     wherever there is one."""
     steps = [0.0]

@@ -27,7 +27,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.structure import variants_of
-from gotlang.tune.tuned import Shot, Texts, used_names
+from gotlang.tune.tuned import PromptTexts, Shot, used_names
 from gotlang.types import FLOAT, INT
 
 Value = int | float | str | bool | None
@@ -116,7 +116,7 @@ class Space:
     dimensions: tuple[Dimension, ...]
     defaults: Mapping[str, Any]
     settings: frozenset[str] = frozenset()
-    texts: Mapping[str, Sequence[Texts]] = field(default_factory=dict)
+    texts: Mapping[str, Sequence[PromptTexts]] = field(default_factory=dict)
 
     @property
     def start(self) -> dict[str, Value]:
@@ -278,7 +278,7 @@ def space_of(plan: StudyPlan) -> Space:
         params |= introduced
     versions = tuple(used)
     found = [Dimension(word, word, plan.scheme, choices=versions)] if len(versions) > 1 else []
-    texts: dict[str, tuple[Texts, ...]] = {}
+    texts: dict[str, tuple[PromptTexts, ...]] = {}
 
     def where(name: str, guard: e.Expression | None = None) -> e.Expression | None:
         """When a name matters: in the schemes, or variants of one, that use it, and if its own condition
@@ -375,15 +375,15 @@ def _setting(name: str, domain: Domain, own: Value, guard: e.Expression | None) 
     return Dimension(name, name, first, low, high, whole=whole, guard=guard, unset=own is None)
 
 
-def _own_texts(prompt: Prompt, part: str, domain: Domain) -> tuple[Texts, ...]:
+def _own_texts(prompt: Prompt, part: str, domain: Domain) -> tuple[PromptTexts, ...]:
     """The texts of a prompt that a study lists, or the first so many of its examples; its own come first."""
     if part == "instruction":
         own = prompt.instruction or prompt.asking
         given = dict.fromkeys(choice for choice in domain.choices if own is None or choice != own.text)
-        return (Texts(), *(Texts(instruction=text) for text in given))
+        return (PromptTexts(), *(PromptTexts(instruction=text) for text in given))
     counts = domain.choices or range(int(domain.low or 0), int(domain.high or 0) + 1)
     shots = tuple(Shot(dict(example.inputs), example.output) for example in prompt.examples)
-    return (Texts(), *(Texts(examples=shots[:count]) for count in counts if count < len(shots)))
+    return (PromptTexts(), *(PromptTexts(examples=shots[:count]) for count in counts if count < len(shots)))
 
 
 def _one_of(name: str, values: Sequence[str]) -> e.Expression:

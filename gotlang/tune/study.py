@@ -54,7 +54,7 @@ from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, propose, require_dspy
 from gotlang.tune.sampler import CostModel
-from gotlang.tune.search import Search, StudyProgress, behind, beside, best_of, front, merged
+from gotlang.tune.search import StudyProgress, StudySearch, behind, beside, best_of, front, merged
 from gotlang.tune.space import space_of, with_texts
 from gotlang.tune.structure import simplified
 from gotlang.tune.trials import Trial, TrialStore, lost
@@ -330,7 +330,7 @@ class _Study:
             self._reserve([baseline, *(some or [baseline])], len(self.split.test))
             costs.learn(baseline.rows, [(trial.point, trial.rows) for trial in others])
 
-        self.search = Search(
+        self.search = StudySearch(
             points, self.store, self.train, lambda p: bool(costs.broken(p)), self.observe, on_known
         )
         try:

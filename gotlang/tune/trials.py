@@ -26,7 +26,7 @@ from gotlang.errors import CacheLost, GotError, UsageError
 from gotlang.processes import has_ended, process_name
 from gotlang.records import InvalidRecord, from_json, from_plain, to_json
 from gotlang.tune.points import Measured
-from gotlang.tune.selections import Selection, Selections
+from gotlang.tune.selections import Selections, SelectionStatistics
 from gotlang.tune.space import Point, Space
 
 WAIT_S = 0.02
@@ -75,7 +75,7 @@ class Trial:
         return all(excess <= 0 for excess in self.result.excess.values())
 
 
-class _Stored(Struct, frozen=True):
+class _StoredTrial(Struct, frozen=True):
     """What a storage has of a finished trial; `rows` are JSON."""
 
     point: dict[str, Any]
@@ -88,7 +88,7 @@ class _Stored(Struct, frozen=True):
     selections: str = "{}"
 
 
-class Kept(Struct, frozen=True):
+class StoredFront(Struct, frozen=True):
     """The front of a study: names of its points by the numbers of their trials, test rows by the same, for
     how many of them the first comparison was planned, and why the study ended early."""
 
@@ -224,14 +224,14 @@ class TrialStore:
         known = self.kept()
         kept = {**known.rows, **{number: tuple(measured) for number, measured in rows.items()}}
         named = {number: tuple(each) for number, each in names.items()}
-        found = Kept(named, kept, known.planned or planned, partial)
+        found = StoredFront(named, kept, known.planned or planned, partial)
         if found != known:
             self.study.set_user_attr("front", to_json(found))
 
-    def kept(self) -> Kept:
+    def kept(self) -> StoredFront:
         """What `keep` stored last."""
         stored = self.study.user_attrs.get("front")
-        return from_json(stored, Kept) if stored else Kept()
+        return from_json(stored, StoredFront) if stored else StoredFront()
 
     def leave(self) -> None:
         """Let others continue what this worker claimed and did not finish."""
@@ -247,9 +247,9 @@ class TrialStore:
             if trial.number in self._finished or not trial.state.is_finished():
                 continue
             try:
-                stored = from_plain(trial.user_attrs, _Stored)
+                stored = from_plain(trial.user_attrs, _StoredTrial)
                 rows = from_json(stored.rows, tuple[Measured, ...])
-                selections = from_json(stored.selections, dict[str, Selection])
+                selections = from_json(stored.selections, dict[str, SelectionStatistics])
             except InvalidRecord as error:
                 raise UsageError(
                     f"trial {trial.number} in the study's storage is damaged: {error}",
@@ -344,7 +344,7 @@ def open_storage(where: str | None) -> Any:
     import optuna
     from sqlalchemy import event
 
-    from gotlang.tune.journal import Journal
+    from gotlang.tune.journal import StudyJournal
 
     if where is None:
         return optuna.storages.InMemoryStorage()
@@ -362,4 +362,4 @@ def open_storage(where: str | None) -> Any:
         storage = optuna.storages.RDBStorage(where, engine_kwargs=settings)
         event.listen(storage.engine, "do_connect", _patiently)
         return storage
-    return optuna.storages.JournalStorage(Journal(Path(where)))
+    return optuna.storages.JournalStorage(StudyJournal(Path(where)))

@@ -47,7 +47,7 @@ class Shot(msgspec.Struct, frozen=True):
 
 
 @final
-class Texts(msgspec.Struct, frozen=True, omit_defaults=True):
+class PromptTexts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Texts for one prompt; None leaves the program's own. `instruction` is the template of the instruction,
     or of the user's text if the prompt has no instruction."""
 
@@ -62,7 +62,7 @@ class Tuned(msgspec.Struct, frozen=True):
     program: str
     scheme: str
     params: dict[str, Any] = {}
-    texts: dict[str, Texts] = msgspec.field(name="prompts", default_factory=dict)
+    texts: dict[str, PromptTexts] = msgspec.field(name="prompts", default_factory=dict)
     settings: dict[str, Any] = {}
     held_out: dict[str, Any] = {}
     provenance: dict[str, Any] = {}
@@ -212,7 +212,7 @@ _Edit = tuple[Span, str]
 def rewritten(
     compilation: Compilation,
     params: Mapping[str, Any],
-    texts: Mapping[str, Texts],
+    texts: Mapping[str, PromptTexts],
     settings: PromptSettings = _NONE,
 ) -> Compilation:
     """A program compiled with other defaults, texts and settings of prompts.
@@ -230,7 +230,7 @@ def rewritten(
 def edited(
     compilation: Compilation,
     params: Mapping[str, Any],
-    texts: Mapping[str, Texts],
+    texts: Mapping[str, PromptTexts],
     settings: PromptSettings = _NONE,
 ) -> dict[str, Source]:
     """The sources of a program, by name, with other defaults of params, texts and settings of prompts."""
@@ -249,7 +249,7 @@ def edited(
                 if type(old) is not type(value) or old != value:
                     edits.append((d.default.span, value_text(value)))
             elif isinstance(d, n.Prompt):
-                edits += _texts(d, left_texts.pop(name, Texts()), source)
+                edits += _texts(d, left_texts.pop(name, PromptTexts()), source)
                 edits += _settings(d, settings.get(name, {}), source)
         text = source.text
         for span, new in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
@@ -262,7 +262,7 @@ def edited(
     return out
 
 
-def _texts(node: n.Prompt, texts: Texts, source: Source) -> list[_Edit]:
+def _texts(node: n.Prompt, texts: PromptTexts, source: Source) -> list[_Edit]:
     edits: list[_Edit] = []
     text, new = node.own_text, texts.instruction
     if new is not None and node.file is not None:

@@ -10,7 +10,7 @@ from support import writing
 from support.gotc import document, gotc
 from support.openai_server import OpenAIServer
 
-from gotlang.report.edits import Edit, write_edits
+from gotlang.report.edits import EditedRequest, write_edits
 from gotlang.report.history import History
 
 MODEL = ("--model", "openai:small")
@@ -33,7 +33,9 @@ def test_only_what_depends_on_the_edited_prompt_is_asked_again(tmp_path: Path) -
         seen = len(server.requests)
         assert seen == 4
         changed = line(tmp_path, first["run"], "write", 1)
-        edit = Edit(changed["path"], changed["asked"][0]["key"], ["You write well.", "Write all of part 2."])
+        edit = EditedRequest(
+            changed["path"], changed["asked"][0]["key"], ["You write well.", "Write all of part 2."]
+        )
         write_edits(tmp_path / "edits.json", [edit])
         again = run(server, tmp_path, "--resume", first["run"], "--edited", "edits.json", "--as", "again")
         new = [writing.asked(one.body) for one in server.requests[seen:]]
@@ -50,7 +52,9 @@ def test_only_what_depends_on_the_edited_prompt_is_asked_again(tmp_path: Path) -
         assert run(server, tmp_path, "--resume", "again")["result"] == again["result"]
         assert len(server.requests) == seen
         changed = line(tmp_path, "again", "write", 1)
-        more = Edit(changed["path"], changed["asked"][0]["key"], ["You write well.", "Write nothing."])
+        more = EditedRequest(
+            changed["path"], changed["asked"][0]["key"], ["You write well.", "Write nothing."]
+        )
         write_edits(tmp_path / "edits.json", [edit, more])
         assert "<nothing|" in run(server, tmp_path, "--resume", "again")["result"]
 
@@ -60,7 +64,9 @@ def test_an_edit_that_does_not_fit_and_files_that_are_none_are_told(tmp_path: Pa
     with OpenAIServer(writing.answer) as server:
         first = run(server, tmp_path, "text.got", *MODEL)
         changed = line(tmp_path, first["run"], "title")
-        write_edits(tmp_path / "edits.json", [Edit(changed["path"], changed["asked"][0]["key"], ["a", "b"])])
+        write_edits(
+            tmp_path / "edits.json", [EditedRequest(changed["path"], changed["asked"][0]["key"], ["a", "b"])]
+        )
         again = ("run", "--resume", first["run"], "--base-url", server.url)
         failed = gotc(*again, "--edited", "edits.json", cwd=tmp_path, OPENAI_API_KEY="sk-x")
         assert failed.returncode == 1 and "has 2 messages instead of 1" in failed.stderr

@@ -13,7 +13,7 @@ import pytest
 from support.gotc import VOTE
 
 from gotlang.api import Options, compile
-from gotlang.cache.coordination import Amount
+from gotlang.cache.coordination import Charge
 from gotlang.cli.output import ascii_fallback, duration
 from gotlang.cli.progress import Progress, display
 from gotlang.models.base import Price, Request, Usage
@@ -146,7 +146,7 @@ def test_spent_and_limits() -> None:
     async def spend() -> None:
         price = Price(1.0, 1.0)
         reservation = await budget.reserve(Request("a-model", ()), 7, price)
-        budget.settle(reservation, Amount(7, cost(price, Usage(125_000))))
+        budget.settle(reservation, Charge(7, cost(price, Usage(125_000))))
 
     asyncio.run(spend())
     assert "$0.1250 of $0.5000 spent, 7 of 100 calls made" in progress.line()

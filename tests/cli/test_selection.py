@@ -14,7 +14,7 @@ from support.gotc import document, gotc
 import gotlang
 from gotlang.api import Options
 from gotlang.data import Table
-from gotlang.data.selection import Selection
+from gotlang.data.selection import RowSelection
 from gotlang.errors import UsageError
 
 TEXT = """
@@ -146,7 +146,7 @@ def test_a_range_is_pythons(size: int, first: int | None, last: int | None) -> N
     table = Table("t", ("n",), tuple({"n": n} for n in range(size)))
     text = f"{'' if first is None else first}:{'' if last is None else last}"
     if wanted := list(range(size))[first:last]:
-        assert [*Selection.of(text, None, None).numbers(table)] == wanted
+        assert [*RowSelection.of(text, None, None).numbers(table)] == wanted
     else:
         with pytest.raises(UsageError, match="has no rows"):
-            Selection.of(text, None, None).numbers(table)
+            RowSelection.of(text, None, None).numbers(table)

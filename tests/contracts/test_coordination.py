@@ -22,25 +22,25 @@ from support.gotc import environment, gotc
 from gotlang.cache import coordination as module
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
-from gotlang.cache.coordination import NO_AMOUNT, Amount, Coordination, StoredBudget, sample_name
+from gotlang.cache.coordination import NO_CHARGE, Charge, Coordination, StoredBudget, sample_name
 from gotlang.errors import CacheError, UsageError
 
 with_postgres = pytest.mark.skipif(bool(no_postgres), reason=no_postgres)
 Join = Callable[..., Coordination]
 KEY = "a" * 64
-DOLLAR = Amount(1, Fraction(1))
+DOLLAR = Charge(1, Fraction(1))
 DIES = """\
 import sys, time
 from fractions import Fraction
 from gotlang.cache import open_cache
-from gotlang.cache.coordination import Amount
+from gotlang.cache.coordination import Charge
 cache = open_cache(sys.argv[1])
 shared = cache.coordination()
 assert shared.claim("a" * 64, [0, 1])
 assert shared.make("b", Fraction(10), None)
-sent = shared.reserve("b", Amount(2, Fraction(1, 2)))
+sent = shared.reserve("b", Charge(2, Fraction(1, 2)))
 assert shared.mark(sent, "key/0")
-shared.reserve("b", Amount(3, Fraction(3)))
+shared.reserve("b", Charge(3, Fraction(3)))
 print("there", flush=True)
 time.sleep(60)
 """
@@ -147,39 +147,39 @@ def test_claims_end_with_the_process(join: Join) -> None:
 def test_what_does_not_fit_is_not_reserved(join: Join) -> None:
     one, other = join(), join()
     made = one.make("b", Fraction(2), 5)
-    assert (made.max_usd, made.max_calls, made.charged) == (2, 5, NO_AMOUNT)
+    assert (made.max_usd, made.max_calls, made.charged) == (2, 5, NO_CHARGE)
     assert other.make("b", Fraction(3), None) == made  # the first one's limits
     assert other.budget("c") is None
-    first = one.reserve("b", Amount(2, Fraction("1.5")))
+    first = one.reserve("b", Charge(2, Fraction("1.5")))
     assert first is not None
-    assert other.reserve("b", Amount(1, Fraction("0.500000000001"))) is None
-    assert other.reserve("b", Amount(4, Fraction(0))) is None
-    second = other.reserve("b", Amount(3, Fraction("0.5")))
+    assert other.reserve("b", Charge(1, Fraction("0.500000000001"))) is None
+    assert other.reserve("b", Charge(4, Fraction(0))) is None
+    second = other.reserve("b", Charge(3, Fraction("0.5")))
     assert second is not None
-    assert the(one).reserved == Amount(5, Fraction(2))
-    one.settle(first, Amount(1, Fraction("0.25")), Amount(1, Fraction("0.5")))
+    assert the(one).reserved == Charge(5, Fraction(2))
+    one.settle(first, Charge(1, Fraction("0.25")), Charge(1, Fraction("0.5")))
     one.flush()
     assert the(other) == StoredBudget(
         "b",
         Fraction(2),
         5,
-        Amount(1, Fraction("0.25")),
-        Amount(1, Fraction("0.5")),
-        Amount(3, Fraction("0.5")),
+        Charge(1, Fraction("0.25")),
+        Charge(1, Fraction("0.5")),
+        Charge(3, Fraction("0.5")),
     )
-    assert one.reserve("b", Amount(0, Fraction("0.75")), Fraction("1.9")) is None  # a lower limit for now
-    assert one.reserve("b", Amount(0, Fraction("0.75"))) is not None
+    assert one.reserve("b", Charge(0, Fraction("0.75")), Fraction("1.9")) is None  # a lower limit for now
+    assert one.reserve("b", Charge(0, Fraction("0.75"))) is not None
 
 
 def test_a_budget_without_limits_counts(join: Join) -> None:
     one = join()
     one.make("b", None, None)
-    reserved = one.reserve("b", Amount(10**6, Fraction(1000)))
+    reserved = one.reserve("b", Charge(10**6, Fraction(1000)))
     assert reserved is not None
     one.settle(reserved, DOLLAR)
     one.flush()
     one.settle(reserved, DOLLAR)  # a second time is nothing
-    assert the(one).charged == DOLLAR and the(one).reserved == NO_AMOUNT
+    assert the(one).charged == DOLLAR and the(one).reserved == NO_CHARGE
 
 
 def test_limits_are_changed_for_everybody(join: Join) -> None:
@@ -204,7 +204,7 @@ def test_what_was_not_sent_returns_when_a_process_leaves(join: Join) -> None:
     assert sent and unsent and one.mark(sent, "key/0")
     assert other.waiting("b")
     one.close()
-    assert (the(other).uncertain, the(other).reserved) == (DOLLAR, NO_AMOUNT)
+    assert (the(other).uncertain, the(other).reserved) == (DOLLAR, NO_CHARGE)
     assert not other.waiting("b")
 
 
@@ -215,31 +215,31 @@ def test_a_killed_process_leaves_what_it_sent(join: Join, address: str) -> None:
     assert process.stdout is not None and process.stdout.readline() == "there\n"
     other = join()
     assert other.claimed(KEY, [1]) and not other.claim(KEY, [1])
-    assert the(other).reserved == Amount(5, Fraction("3.5"))
+    assert the(other).reserved == Charge(5, Fraction("3.5"))
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not other.claimed(KEY, [1])
     assert other.claim(KEY, [1])
-    assert (the(other).uncertain, the(other).reserved) == (Amount(2, Fraction("0.5")), NO_AMOUNT)
+    assert (the(other).uncertain, the(other).reserved) == (Charge(2, Fraction("0.5")), NO_CHARGE)
 
 
 def test_a_part_of_a_reservation_is_sent_for_its_own(join: Join) -> None:
     one, other = join(), join()
     one.make("b", Fraction(4), 9)
-    whole = one.reserve("b", Amount(3, Fraction(3)), role="r")
+    whole = one.reserve("b", Charge(3, Fraction(3)), role="r")
     assert whole is not None
     first, second, third = (f"{whole.split()[0]}.{n} r" for n in range(3))
     assert one.mark(first, "key/0", whole, DOLLAR)
     assert one.mark(first, "key/0", whole, DOLLAR)  # as after a lost connection
     assert one.mark(second, "key/1", whole, DOLLAR)
-    assert not one.mark(third, "key/2", whole, Amount(1, Fraction("1.5")))  # more than is left of it
-    assert the(other).reserved == Amount(3, Fraction(3))
-    one.settle(first, Amount(1, Fraction("0.25")))
+    assert not one.mark(third, "key/2", whole, Charge(1, Fraction("1.5")))  # more than is left of it
+    assert the(other).reserved == Charge(3, Fraction(3))
+    one.settle(first, Charge(1, Fraction("0.25")))
     one.flush()
-    assert (the(other).charged, the(other).reserved) == (Amount(1, Fraction("0.25")), Amount(2, Fraction(2)))
+    assert (the(other).charged, the(other).reserved) == (Charge(1, Fraction("0.25")), Charge(2, Fraction(2)))
     assert other.bury(one.owner) == {"b": DOLLAR}  # what was sent; the rest returns
-    assert (the(other).uncertain, the(other).reserved) == (DOLLAR, NO_AMOUNT)
-    assert other.roles("b") == {"r": (Amount(1, Fraction("0.25")), DOLLAR)}
+    assert (the(other).uncertain, the(other).reserved) == (DOLLAR, NO_CHARGE)
+    assert other.roles("b") == {"r": (Charge(1, Fraction("0.25")), DOLLAR)}
     assert not one.mark(third, "key/2", whole, DOLLAR)  # it was given back
 
 
@@ -256,9 +256,9 @@ def test_an_answer_settles_only_what_was_paid_for_it(join: Join) -> None:
     assert known.keys() == {"a/0", "b/0"}
     assert other.claim("a", [0])  # its answer, which will come, is another one than was paid for
     for sample, reservation in known.items():
-        one.settle(reservation, Amount(1, Fraction("0.25")), orphan=sample)
+        one.settle(reservation, Charge(1, Fraction("0.25")), orphan=sample)
     one.flush()
-    assert (the(one).charged, the(one).uncertain) == (Amount(1, Fraction("0.25")), DOLLAR)
+    assert (the(one).charged, the(one).uncertain) == (Charge(1, Fraction("0.25")), DOLLAR)
 
 
 def test_a_process_that_gives_no_sign_is_taken_for_dead(join: Join) -> None:
@@ -274,16 +274,16 @@ def test_a_process_that_gives_no_sign_is_taken_for_dead(join: Join) -> None:
     assert other.claim(KEY, [0])
     assert not one.mark(unsent, "key/0")
     assert one.lost(KEY, [0])
-    one.settle(sent, Amount(1, Fraction("0.25")))
+    one.settle(sent, Charge(1, Fraction("0.25")))
     one.flush()
-    assert the(one).charged == Amount(1, Fraction("0.25"))
-    assert (the(one).uncertain, the(one).reserved) == (NO_AMOUNT, NO_AMOUNT)
+    assert the(one).charged == Charge(1, Fraction("0.25"))
+    assert (the(one).uncertain, the(one).reserved) == (NO_CHARGE, NO_CHARGE)
 
 
 def test_money_is_booked_by_role_also_that_of_the_dead(join: Join) -> None:
     one, other = join(0.2), join(0.2)
     one.make("b", Fraction(9), None)
-    half = Amount(1, Fraction("0.5"))
+    half = Charge(1, Fraction("0.5"))
     first, plain = one.reserve("b", DOLLAR, None, "search"), one.reserve("b", DOLLAR)
     second, unsent = (one.reserve("b", DOLLAR, None, "held-out rows") for _ in range(2))
     assert first and plain and second and unsent and one.mark(second, "key/0")
@@ -293,10 +293,10 @@ def test_money_is_booked_by_role_also_that_of_the_dead(join: Join) -> None:
     assert other.roles("b") == {"search": (half, half)}
     time.sleep(1.5)  # it renews nothing
     assert other.budgets()[0].uncertain == half + DOLLAR
-    assert other.roles("b")["held-out rows"] == (NO_AMOUNT, DOLLAR)
+    assert other.roles("b")["held-out rows"] == (NO_CHARGE, DOLLAR)
     one.settle(second, half)  # back again, it knows what was charged
     one.flush()
-    assert other.roles("b") == {"search": (half, half), "held-out rows": (half, NO_AMOUNT)}
+    assert other.roles("b") == {"search": (half, half), "held-out rows": (half, NO_CHARGE)}
     assert other.remove("b") and one.roles("b") == {}
 
 
@@ -435,7 +435,7 @@ def test_what_nobody_holds_keeps_nobody_waiting(join: Join) -> None:
     one._transaction(lambda execute: execute("DELETE FROM gotlang_owners", ()))
     assert not other.waiting("b")
     assert other.claim(KEY, [0])
-    assert the(other).reserved == NO_AMOUNT
+    assert the(other).reserved == NO_CHARGE
 
 
 NUMBERS = count()
@@ -455,7 +455,7 @@ def test_a_limit_holds_in_every_order(
     cache = open_cache(folder / "cache.sqlite")
     limit = Fraction(20)
 
-    def enter() -> tuple[Coordination, list[tuple[str, Amount, bool]]]:
+    def enter() -> tuple[Coordination, list[tuple[str, Charge, bool]]]:
         shared = cache.coordination()
         assert shared is not None
         return shared, []
@@ -467,7 +467,7 @@ def test_a_limit_holds_in_every_order(
         for what, which, size in steps:
             shared, held = processes[which]
             if what == "reserve":
-                most = Amount(1, Fraction(size))
+                most = Charge(1, Fraction(size))
                 if (id := shared.reserve("b", most)) is not None:
                     held.append((id, most, False))
             elif what == "send" and held:
@@ -476,7 +476,7 @@ def test_a_limit_holds_in_every_order(
                 held.append((id, most, True))
             elif what == "settle" and held:
                 id, most, sent = held.pop(size % len(held))
-                shared.settle(id, Amount(1, most.usd / 2) if sent else NO_AMOUNT)
+                shared.settle(id, Charge(1, most.usd / 2) if sent else NO_CHARGE)
                 shared.flush()
                 charged += most.usd / 2 if sent else 0
             elif what == "leave":

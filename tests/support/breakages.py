@@ -13,7 +13,7 @@ from gotlang.cache.codec import Put
 from gotlang.cache.sqlite import SqliteCache, SqliteCoordination
 from gotlang.errors import CacheError
 from gotlang.models.base import Price, Request, Usage
-from gotlang.runtime.sampler.budget import NO_AMOUNT, Allowance, Budget, Reservation
+from gotlang.runtime.sampler.budget import NO_CHARGE, Allowance, Budget, Reservation
 from gotlang.runtime.sampler.limits import RequestQueue
 from gotlang.runtime.sampler.sampler import Sampler, SampleStore
 
@@ -41,7 +41,7 @@ def _forgotten() -> None:
 
 def _cancelled() -> None:
     """What is cancelled under way is taken for free."""
-    Allowance.end = lambda self: self._settle(NO_AMOUNT)  # type: ignore[method-assign]
+    Allowance.end = lambda self: self._settle(NO_CHARGE)  # type: ignore[method-assign]
 
 
 def _short() -> None:

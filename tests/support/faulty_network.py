@@ -17,7 +17,7 @@ from typing import Any
 
 from gotlang.models.base import PERMITTED, ModelOptions, Permit, Price, Reply, Request
 from gotlang.models.endpoint import Endpoint
-from gotlang.models.failures import NoResponse, Response
+from gotlang.models.failures import HttpResponse, NoResponse
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.wire import Wire, no_response
 from tests.support.machine import PROCESS, Process
@@ -104,7 +104,7 @@ class Server:
             return kind
         return self.chance.choice(self.kinds) if self.kinds and self.chance.random() < self.share else ""
 
-    async def post(self, sent: Sent, body: Mapping[str, Any], key: str) -> Response:
+    async def post(self, sent: Sent, body: Mapping[str, Any], key: str) -> HttpResponse:
         """A request on its way. Raises what the HTTP client raises."""
         await asyncio.sleep(self._delay())
         if sent.fault == "refused":
@@ -112,7 +112,7 @@ class Server:
         if sent.fault == "lost before":
             raise WriteError("broken pipe")
         loop = asyncio.get_running_loop()
-        reply: asyncio.Future[Response] = loop.create_future()
+        reply: asyncio.Future[HttpResponse] = loop.create_future()
         for _ in range(2 if sent.fault == "twice" else 1):
             # What has arrived is worked on, whatever becomes of the sender.
             work = self._serve(sent, dict(body), key, reply)
@@ -123,7 +123,7 @@ class Server:
         return self.latency_s * self.chance.random() ** 3
 
     async def _serve(
-        self, sent: Sent, body: dict[str, Any], key: str, reply: asyncio.Future[Response]
+        self, sent: Sent, body: dict[str, Any], key: str, reply: asyncio.Future[HttpResponse]
     ) -> None:
         await asyncio.sleep(self._delay())
         response = self._respond(sent, body, key)
@@ -137,30 +137,30 @@ class Server:
         else:
             reply.set_result(response)
 
-    def _respond(self, sent: Sent, body: dict[str, Any], key: str) -> Response:
+    def _respond(self, sent: Sent, body: dict[str, Any], key: str) -> HttpResponse:
         """The response; what it charges is written down."""
         n, fault = int(body.get("n", 1)), sent.fault
         if n > self.most or (fault == "refuses n" and n > 1):
             return _error(400, "n must be at most the number of slots", "n")
         if fault.isdigit():
             wait = {"retry-after": f"{self.chance.random() * 5:.2f}"} if self.chance.random() < 0.5 else {}
-            return Response(int(fault), wait, json.dumps({"error": {"message": "not now"}}))
+            return HttpResponse(int(fault), wait, json.dumps({"error": {"message": "not now"}}))
         if (self.idempotent or fault == "twice") and key in self._made:
             payload = self._made[key]
         else:
             payload = self._charge(sent, body, n)
             self._made[key] = payload
         if fault.startswith("charged"):
-            return Response(int(fault[8:]), {}, "upstream timed out")
+            return HttpResponse(int(fault[8:]), {}, "upstream timed out")
         if fault == "junk":
-            return Response(200, {}, "<html>busy</html>")
+            return HttpResponse(200, {}, "<html>busy</html>")
         if fault == "junk with usage":
-            return Response(200, {}, json.dumps({"usage": payload["usage"]}))
+            return HttpResponse(200, {}, json.dumps({"usage": payload["usage"]}))
         if fault == "empty":
-            return Response(200, {}, "")
+            return HttpResponse(200, {}, "")
         if fault in ("no usage", "hidden"):
             payload = {"choices": payload["choices"]}
-        return Response(200, {}, json.dumps(payload))
+        return HttpResponse(200, {}, json.dumps(payload))
 
     def _charge(self, sent: Sent, body: dict[str, Any], n: int) -> dict[str, Any]:
         if sent.fault == "fewer":
@@ -194,8 +194,8 @@ class Server:
         return sum(sent.answers for sent in self.log if sent.process in processes)
 
 
-def _error(status: int, words: str, parameter: str) -> Response:
-    return Response(status, {}, json.dumps({"error": {"message": words, "param": parameter}}))
+def _error(status: int, words: str, parameter: str) -> HttpResponse:
+    return HttpResponse(status, {}, json.dumps({"error": {"message": words, "param": parameter}}))
 
 
 class _Wire(Wire):
@@ -207,7 +207,7 @@ class _Wire(Wire):
     def prepare(self) -> None:
         pass
 
-    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
+    async def send(self, body: Mapping[str, Any], key: str) -> HttpResponse | NoResponse:
         request, first, asked_at = _ASKING.get()
         process, loop = PROCESS.get(), asyncio.get_running_loop()
         assert process is not None

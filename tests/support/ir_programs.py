@@ -14,7 +14,7 @@ from gotlang.answers.reader import write
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.text import line_text
-from gotlang.operations.step import Line
+from gotlang.operations.step import LineKey
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.templates import Template
@@ -66,14 +66,14 @@ def _step(class_: Any, /, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy
     return st.builds(class_, pools, types, st.booleans(), pool=pools, **fields)
 
 
-_stops = st.builds(ir.Stop, names, arguments, values)
-_lines = st.none() | st.builds(Line, texts, st.integers(0, 9))
+_stops = st.builds(ir.EarlyStop, names, arguments, values)
+_lines = st.none() | st.builds(LineKey, texts, st.integers(0, 9))
 
 
-def _at_line(step: ir.Step, line: Line | None) -> ir.Step:
+def _at_line(step: ir.Step, line: LineKey | None) -> ir.Step:
     """A step that calls something stands at a line, mostly where it says the same as the step."""
     text = line_text(step)
-    return replace(step, line=line or Line(text)) if text else step
+    return replace(step, line=line or LineKey(text)) if text else step
 
 
 _plain = st.one_of(

@@ -227,7 +227,7 @@ schemes = _node(n.Scheme, identifiers, _parameters, st.booleans(), type_nodes, s
 _inputs = _several(_node(n.TypedName, identifiers, type_nodes, st.none() | expressions), 0, 2)
 _variables = _several(_node(e.Identifier, st.sampled_from(["T", "S"])), 0, 2)
 operations = _node(
-    n.Operation, _node(e.Identifier, st.sampled_from(["BestOf", "Mine"])), _inputs, _inputs, suites
+    n.OperationDefinition, _node(e.Identifier, st.sampled_from(["BestOf", "Mine"])), _inputs, _inputs, suites
 )
 functions = _node(n.Function, identifiers, _variables, _inputs, type_nodes, expressions)
 partials = _node(n.Partial, identifiers, _parameters, short_texts)

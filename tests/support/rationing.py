@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from support.allowance import Allowance
 
-from gotlang.models.limits import Limits
+from gotlang.models.limits import EndpointGate
 from gotlang.models.loops import VirtualTimeLoop
 
 INPUT, CEILING = 100, 600
@@ -26,7 +26,7 @@ class Rush:
 
 
 def rush(
-    limits: Limits,
+    limits: EndpointGate,
     allowance: Allowance,
     *,
     minutes: float,
@@ -41,7 +41,7 @@ def rush(
 
 
 async def _rush(
-    limits: Limits,
+    limits: EndpointGate,
     allowance: Allowance,
     minutes: float,
     latency_s: float,

@@ -13,7 +13,7 @@ from typing import final
 from msgspec import Struct
 
 from gotlang.cache.base import StoredSample
-from gotlang.cache.coordination import NO_AMOUNT, NOTHING, Amount
+from gotlang.cache.coordination import NO_CHARGE, NOTHING, Charge
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.base import AlreadyCached, Model, Price, Request, Usage, token_bound
 from gotlang.models.prices import Spent, calls_text, dollars
@@ -49,7 +49,7 @@ class Budget:
                 raise UsageError(f"invalid limit of {limit} {unit}", help="give at least 0")
         self.max_usd = max_usd
         self.max_calls = max_calls
-        self.charged = self.uncertain = NO_AMOUNT
+        self.charged = self.uncertain = NO_CHARGE
         self.free_calls = 0
         self.refused = 0
         self._over: dict[tuple[str, str], str] = {}
@@ -169,11 +169,11 @@ class Budget:
         self._reserved_calls += fitting
         return Reservation(fitting, usd)
 
-    def settle(self, reservation: Reservation, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
+    def settle(self, reservation: Reservation, charged: Charge, uncertain: Charge = NO_CHARGE) -> None:
         """Give back a reservation; count what is known to have been billed, and what may have been besides.
         Both are nothing for a request that was free or not sent."""
         self.charged += charged
-        if uncertain is not NO_AMOUNT:
+        if uncertain is not NO_CHARGE:
             self.uncertain += uncertain
         self._under_way -= 1
         if reservation.usd is not NOTHING:
@@ -182,7 +182,7 @@ class Budget:
         if self._returned:
             self._give_back()
 
-    def compare(self, request: Request, reservation: Reservation, spent: Amount) -> None:
+    def compare(self, request: Request, reservation: Reservation, spent: Charge) -> None:
         """Close a limit for a model that charged more than was reserved: the next request could cross it."""
         where = (request.endpoint, request.model)
         if self._limit is not None and spent.usd > reservation.usd:
@@ -247,8 +247,8 @@ class Allowance(Struct):
     _request: Request
     _price: Price | None
     _reservation: Reservation | None
-    charged: Amount = NO_AMOUNT
-    uncertain: Amount = NO_AMOUNT
+    charged: Charge = NO_CHARGE
+    uncertain: Charge = NO_CHARGE
     usage: Usage = _NO_USAGE
     free_calls: int = 0
     requests: int = 0
@@ -284,10 +284,10 @@ class Allowance(Struct):
         worst case if it is None."""
         self._under_way = False
         if usage is None:
-            self._settle(NO_AMOUNT, self._worst(self.calls))
+            self._settle(NO_CHARGE, self._worst(self.calls))
         elif usage.tokens:
             self.usage += usage
-            self._settle(Amount(self.calls, cost(self._price, usage)))
+            self._settle(Charge(self.calls, cost(self._price, usage)))
         else:
             if self._reservation is not None:
                 self._budget.unmark(self._reservation)
@@ -299,7 +299,7 @@ class Allowance(Struct):
         if self._reservation is None:
             reservation = await self._budget.reserve(self._request, self.calls, self._price)
             if reservation.calls < self.calls:
-                self._budget.settle(reservation, NO_AMOUNT)
+                self._budget.settle(reservation, NO_CHARGE)
                 raise BudgetExceeded(self._budget.reason())
             self._reservation = reservation
 
@@ -309,26 +309,26 @@ class Allowance(Struct):
         if usage is None:
             most, sure = self._worst(max(calls, self.calls), calls), cost(self._price, told)
             self.usage += told
-            self._settle(Amount(0, sure), Amount(most.calls, max(NOTHING, most.usd - sure)))
+            self._settle(Charge(0, sure), Charge(most.calls, max(NOTHING, most.usd - sure)))
         else:
             self.usage = usage if self.usage is _NO_USAGE else self.usage + usage
-            self._settle(Amount(calls, cost(self._price, usage)))
+            self._settle(Charge(calls, cost(self._price, usage)))
 
     def end(self) -> None:
         """Nothing more is sent. A request that is still under way may be billed; what was not sent is given
         back."""
         if self._reservation is not None:
-            self._settle(NO_AMOUNT, self._worst(self.calls) if self._under_way else NO_AMOUNT)
+            self._settle(NO_CHARGE, self._worst(self.calls) if self._under_way else NO_CHARGE)
 
-    def _worst(self, most: int, calls: int | None = None) -> Amount:
-        return Amount(most if calls is None else calls, worst_case(self._request, most, self._price))
+    def _worst(self, most: int, calls: int | None = None) -> Charge:
+        return Charge(most if calls is None else calls, worst_case(self._request, most, self._price))
 
-    def _settle(self, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
+    def _settle(self, charged: Charge, uncertain: Charge = NO_CHARGE) -> None:
         reservation, self._reservation = self._reservation, None
         if reservation is not None:
             budget = self._budget
             self.charged += charged
-            if uncertain is not NO_AMOUNT:
+            if uncertain is not NO_CHARGE:
                 self.uncertain += uncertain
             budget.settle(reservation, charged, uncertain)
             if budget.max_calls is not None or budget.max_usd is not None:

@@ -121,7 +121,7 @@ class Retrying(Struct, frozen=True):
 
 
 @final
-class Rows(Struct, frozen=True):
+class RowsEnded(Struct, frozen=True):
     """Rows ended on another node, with so many calls, and responses from the cache; `failed` counts failures,
     `usd` what counts towards a limit. The history stores it with a run, too."""
 
@@ -132,10 +132,10 @@ class Rows(Struct, frozen=True):
     failed: Count = 0
     usd: float = 0.0
 
-    def and_these(self, more: Rows) -> Rows:
+    def and_these(self, more: RowsEnded) -> RowsEnded:
         """Both counts as one, of the same node."""
         names = ("rows", "calls", "cached", "failed", "usd")
-        return Rows(more.node, *(getattr(self, name) + getattr(more, name) for name in names))
+        return RowsEnded(more.node, *(getattr(self, name) + getattr(more, name) for name in names))
 
     def cells(self, seconds: float) -> tuple[str, ...]:
         """The node after so many seconds: name, rows, calls, cached responses, calls per second, spending."""
@@ -143,7 +143,7 @@ class Rows(Struct, frozen=True):
         return self.node, *counts, f"{self.calls / max(seconds, 1e-9):.1f}", dollars(self.usd)
 
 
-Event = Added | Started | Ended | Asked | Streamed | Failure | Unsaved | Retrying | Rows
+Event = Added | Started | Ended | Asked | Streamed | Failure | Unsaved | Retrying | RowsEnded
 Observer = Callable[[Event], None]
 
 

@@ -15,7 +15,7 @@ from gotlang.writing import Draft
 
 
 @final
-class Recorder:
+class CassetteRecorder:
     """An observer of runs that writes their requests and completions to `path`.
 
     An existing file stays until the new one is complete. Raises UsageError if the file cannot be written,

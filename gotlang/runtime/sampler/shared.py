@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from gotlang.cache.base import StoredSample
 from gotlang.cache.coordination import (
-    NO_AMOUNT,
+    NO_CHARGE,
     UNIT,
-    Amount,
+    Charge,
     Coordination,
     StoredBudget,
     sample_name,
@@ -44,7 +44,7 @@ class _Lease(Struct, eq=False):
     """A reservation of several requests: what of it is left, and how many parts of it are not sent yet."""
 
     name: str
-    left: Amount
+    left: Charge
     parts: int = 0
     unsent: int = 0
 
@@ -139,7 +139,7 @@ class SharedBudget(Budget):
         return reservation
 
     async def _reserve(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
-        most = Amount(calls, Fraction(ceil(worst_case(request, calls, price) * UNIT), UNIT))
+        most = Charge(calls, Fraction(ceil(worst_case(request, calls, price) * UNIT), UNIT))
         if self.lease_calls > 1:
             async with self._leasing:
                 if (name := await self._part(most, ROLE.get())) is not None:
@@ -147,29 +147,29 @@ class SharedBudget(Budget):
         name = await self._reserved(most, ROLE.get())
         return None if name is None else Reservation(calls, most.usd, name)
 
-    async def _reserved(self, most: Amount, role: str) -> str | None:
+    async def _reserved(self, most: Charge, role: str) -> str | None:
         shared = self.coordination
 
         def give_back(name: str | None) -> None:
             if name is not None:
-                shared.settle(name, NO_AMOUNT)
+                shared.settle(name, NO_CHARGE)
                 shared.flush_soon()
 
         return await shared.soon(partial(shared.reserve, self.name, most, self.for_now, role), give_back)
 
-    async def _part(self, most: Amount, role: str) -> str | None:
+    async def _part(self, most: Charge, role: str) -> str | None:
         """A part of what was reserved for several requests; the less the budget has left, the fewer."""
         lease = self._leases.get(role)
         while lease is None or lease.left.calls < most.calls or lease.left.usd < most.usd:
             self._end(role)
             if self.lease_calls < 2:
                 return None
-            several = Amount(self.lease_calls * most.calls, self.lease_calls * most.usd)
+            several = Charge(self.lease_calls * most.calls, self.lease_calls * most.usd)
             if (name := await self._reserved(several, role)) is None:
                 self.lease_calls //= 2
             else:
                 lease = self._leases[role] = _Lease(name, several)
-        lease.left = Amount(lease.left.calls - most.calls, lease.left.usd - most.usd)
+        lease.left = Charge(lease.left.calls - most.calls, lease.left.usd - most.usd)
         lease.parts += 1
         lease.unsent += 1
         whole, _, booked = lease.name.partition(" ")
@@ -181,7 +181,7 @@ class SharedBudget(Budget):
         """Give back what is left of a lease, unless parts of it are still to be sent."""
         lease = self._leases.pop(role, None)
         if lease is not None and not lease.unsent:
-            self.coordination.settle(lease.name, NO_AMOUNT)
+            self.coordination.settle(lease.name, NO_CHARGE)
             self.coordination.flush_soon()
 
     async def _may_return(self) -> bool:
@@ -196,7 +196,7 @@ class SharedBudget(Budget):
 
     async def mark(self, reservation: Reservation, sample: str) -> bool:
         """Record durably that a request is on its way."""
-        most, lease = Amount(reservation.calls, reservation.usd), self._parts.pop(reservation.name, None)
+        most, lease = Charge(reservation.calls, reservation.usd), self._parts.pop(reservation.name, None)
         whole = None if lease is None else lease.name
         marked = await self.coordination.soon(
             partial(self.coordination.mark, reservation.name, sample, whole, most)
@@ -209,7 +209,7 @@ class SharedBudget(Budget):
         """A part of a lease was sent, or is not to be; the last one of an old lease ends it."""
         lease.unsent -= 1
         if not lease.unsent and lease not in self._leases.values():
-            self.coordination.settle(lease.name, NO_AMOUNT)
+            self.coordination.settle(lease.name, NO_CHARGE)
             self.coordination.flush_soon()
 
     def unmark(self, reservation: Reservation) -> None:
@@ -222,11 +222,11 @@ class SharedBudget(Budget):
             orphans = await self.coordination.soon(partial(self.coordination.orphans, self.name))
             for number, sample in stored.items() if orphans else ():
                 if (reservation := orphans.pop(name := sample_name(key, number), None)) is not None:
-                    paid = Amount(sample.batch, cost(price, sample.usage))
+                    paid = Charge(sample.batch, cost(price, sample.usage))
                     self.coordination.settle(reservation, paid, orphan=name)
             self.coordination.flush_soon()
 
-    def settle(self, reservation: Reservation, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
+    def settle(self, reservation: Reservation, charged: Charge, uncertain: Charge = NO_CHARGE) -> None:
         """Give back a reservation, and count what the request cost.
 
         That is written after the samples, which are in the cache by now. Killed between the two, a process
@@ -235,7 +235,7 @@ class SharedBudget(Budget):
         self.charged += charged
         self.uncertain += uncertain
         if (lease := self._parts.pop(reservation.name, None)) is not None:  # it was not sent
-            lease.left += Amount(reservation.calls, reservation.usd)
+            lease.left += Charge(reservation.calls, reservation.usd)
             self._took(lease)
         else:
             self.coordination.settle(reservation.name, charged, uncertain)
@@ -259,5 +259,5 @@ class SharedBudget(Budget):
         return f"the budget `{self.name}` does not allow the next request: {self.stored}"
 
 
-def _spent(charged: Amount, uncertain: Amount) -> Spent:
+def _spent(charged: Charge, uncertain: Charge) -> Spent:
     return Spent(charged.calls, float(charged.usd), uncertain.calls, float(uncertain.usd))

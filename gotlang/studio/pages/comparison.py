@@ -14,9 +14,9 @@ from gotlang.report.recorded import asked_of, facts_of, summary, title_of_run
 from gotlang.studio.records import find
 from gotlang.studio.run_graphs import cache_of
 from gotlang.studio.site import Studio, studio_of
-from gotlang.studio.views import View
+from gotlang.studio.views import PageView
 
-_VIEW = View("comparison.html", scripts=("comparison.js",))
+_VIEW = PageView("comparison.html", scripts=("comparison.js",))
 
 
 def comparison(request: Request) -> Response:

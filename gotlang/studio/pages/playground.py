@@ -22,14 +22,14 @@ from gotlang.highlighting import words
 from gotlang.preview import preview
 from gotlang.records import Count, to_json
 from gotlang.report.history import state_now
-from gotlang.studio.processes import Limits
+from gotlang.studio.processes import RunLimits
 from gotlang.studio.records import record_of
 from gotlang.studio.site import Studio, studio_of
-from gotlang.studio.views import View, as_json, content
+from gotlang.studio.views import PageView, as_json, content
 from gotlang.writing import in_the_form_of, replace_file
 
 LINK = ("Playground", "/playground")
-_VIEW: Final = View("playground.html", ("playground.css",), ("codemirror.js", "playground.js"))
+_VIEW: Final = PageView("playground.html", ("playground.css",), ("codemirror.js", "playground.js"))
 _TABLES: Final = (".csv", ".jsonl", ".json", ".parquet")
 START: Final = """\
 prompt answer(question: str) -> int:
@@ -52,7 +52,7 @@ class Text(Struct, frozen=True):
 
 
 @final
-class Place(Text, frozen=True):
+class TextPosition(Text, frozen=True):
     """A place in it, in UTF-16 units, as scripts count."""
 
     at: Count
@@ -65,7 +65,7 @@ class Saved(Text, frozen=True):
     before: _Source
 
 
-class Given(Text, frozen=True):
+class SchemeInputs(Text, frozen=True):
     """A scheme and its inputs, as they are typed."""
 
     scheme: str
@@ -73,11 +73,11 @@ class Given(Text, frozen=True):
 
 
 @final
-class Order(Given, frozen=True):
+class PlaygroundRun(SchemeInputs, frozen=True):
     """What to run, with which model, within which limits."""
 
     model: str
-    limits: Limits
+    limits: RunLimits
 
 
 @final
@@ -194,11 +194,11 @@ async def save(request: Request) -> Response:
 
 async def complete(request: Request) -> Response:
     """What can be written at a place."""
-    given = await content(request, Place)
+    given = await content(request, TextPosition)
     return await asyncio.to_thread(_complete, studio_of(request), given)
 
 
-def _complete(studio: Studio, given: Place) -> Response:
+def _complete(studio: Studio, given: TextPosition) -> Response:
     document = _document(studio, given)
     before = given.text.encode("utf-16-le", "surrogatepass")[: 2 * given.at].decode("utf-16-le", "ignore")
     found = completions(document, len(before))
@@ -207,11 +207,11 @@ def _complete(studio: Studio, given: Place) -> Response:
 
 async def prompts(request: Request) -> Response:
     """The prompts that a scheme asks first for these inputs, and its others with placeholders."""
-    given = await content(request, Given)
+    given = await content(request, SchemeInputs)
     return await asyncio.to_thread(_prompts, studio_of(request), given)
 
 
-def _prompts(studio: Studio, given: Given) -> Response:
+def _prompts(studio: Studio, given: SchemeInputs) -> Response:
     program = _loaded(studio, given)
     values = _values(program, given.scheme, given.inputs)
     shown = asyncio.run(preview(program, values, scheme=given.scheme))
@@ -254,11 +254,11 @@ def _row(studio: Studio, wanted: RowWanted) -> Response:
 
 async def run(request: Request) -> Response:
     """Run it in a process of its own; the name of the run. Raises UsageError."""
-    order = await content(request, Order)
+    order = await content(request, PlaygroundRun)
     return await asyncio.to_thread(_run, studio_of(request), order)
 
 
-def _run(studio: Studio, order: Order) -> Response:
+def _run(studio: Studio, order: PlaygroundRun) -> Response:
     program = _loaded(studio, order)
     values = _values(program, order.scheme, order.inputs)
     if not order.program:

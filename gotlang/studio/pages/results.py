@@ -18,13 +18,13 @@ from gotlang.records import Count
 from gotlang.report.history import RunRecord, state_now
 from gotlang.report.results import nodes_of, page_data, page_values
 from gotlang.report.stored import stored_results
-from gotlang.studio.processes import Limits
+from gotlang.studio.processes import RunLimits
 from gotlang.studio.records import followed, record_of
 from gotlang.studio.run_graphs import path_of_cache
 from gotlang.studio.site import Studio, studio_of
-from gotlang.studio.views import View, as_json, content
+from gotlang.studio.views import PageView, as_json, content
 
-_VIEW: Final = View("results.html", ("charts.css",), ("report.js", "growing.js"))
+_VIEW: Final = PageView("results.html", ("charts.css",), ("report.js", "growing.js"))
 _PLAIN: Final = ("model", "prefer", "wave", "optimize")
 _FILES: Final = ("tuned", "prices")
 _PAIRS: Final = ("set", "map")
@@ -65,7 +65,7 @@ async def graph(request: Request) -> Response:
 
 def _graph(studio: Studio, record: RunRecord, wanted: Wanted) -> Response:
     arguments = list(_arguments(studio, record, wanted))
-    name = studio.processes.start(studio.history, arguments, Limits(max_calls=0))
+    name = studio.processes.start(studio.history, arguments, RunLimits(max_calls=0))
     return as_json({"run": name, "address": f"/runs/{name}"})
 
 

@@ -15,21 +15,21 @@ from starlette.routing import Route
 
 from gotlang.errors import UsageError
 from gotlang.gc_tuning import relaxed_gc
-from gotlang.report.edits import Edit, read_edits, write_edits
+from gotlang.report.edits import EditedRequest, read_edits, write_edits
 from gotlang.report.formats import view
 from gotlang.report.graphs import execution, pictures
 from gotlang.report.history import Following, RunRecord, state_now
 from gotlang.report.picture import Picture
 from gotlang.result import dollars
 from gotlang.studio.events import News, stream
-from gotlang.studio.processes import Limits
+from gotlang.studio.processes import RunLimits
 from gotlang.studio.records import find, record_of
 from gotlang.studio.run_graphs import shown, whole
 from gotlang.studio.site import Studio, studio_of
-from gotlang.studio.views import View, as_json, content
+from gotlang.studio.views import PageView, as_json, content
 
 _SCRIPTS: Final = ("graph.js", "time.js", "draw.js", "panel.js", "move.js", "run.js")
-_VIEW: Final = View("run.html", ("graph.css", "run.css"), ("editing.js", *_SCRIPTS))
+_VIEW: Final = PageView("run.html", ("graph.css", "run.css"), ("editing.js", *_SCRIPTS))
 _TAIL: Final = 2000
 """Characters at the end of a response that are shown while it comes."""
 _MOST_STREAMS: Final = 200
@@ -131,8 +131,8 @@ def _progress(record: RunRecord, lines: Sequence[dict[str, Any]]) -> Iterator[tu
 class Again(Struct, frozen=True):
     """A run once more within limits; with an edit, from that operation on with another prompt."""
 
-    limits: Limits
-    edit: Edit | None = None
+    limits: RunLimits
+    edit: EditedRequest | None = None
 
 
 async def again(request: Request) -> Response:
@@ -151,7 +151,7 @@ def _again(studio: Studio, record: RunRecord, order: Again) -> Response:
     return as_json({"run": name, "address": f"/runs/{name}"})
 
 
-def _edits_of(studio: Studio, record: RunRecord) -> list[Edit]:
+def _edits_of(studio: Studio, record: RunRecord) -> list[EditedRequest]:
     """The edits that a run was made with: a further one is added to them."""
     path = record.settings.get("edited")
     return read_edits(studio.file(path)) if isinstance(path, str) else []

@@ -19,16 +19,16 @@ from gotlang.records import to_json
 from gotlang.report.graphs import short
 from gotlang.report.history import RunRecord, outcome_text
 from gotlang.report.recorded import summary
-from gotlang.studio.processes import Limits
+from gotlang.studio.processes import RunLimits
 from gotlang.studio.records import is_simulated
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.tags import read_tags, write_tags
-from gotlang.studio.views import View, as_json, content
+from gotlang.studio.views import PageView, as_json, content
 
 LINK = ("Runs", "/")
 ADDRESSES: Final = {"run": "/runs/{}", "eval": "/rows/{}", "compare": "/rows/{}", "tune": "/studies/{}"}
 """Where a record is shown, by its kind."""
-_VIEW = View("runs.html", scripts=("runs.js",))
+_VIEW = PageView("runs.html", scripts=("runs.js",))
 
 
 def runs(request: Request) -> Response:
@@ -79,23 +79,23 @@ def program(request: Request) -> Response:
 
 
 @final
-class Order(Struct, frozen=True):
+class RunRequest(Struct, frozen=True):
     """What to run: a file of the folder, a scheme, inputs as texts, a model (None: as configured)."""
 
     file: str
     scheme: str
     inputs: dict[str, str]
-    limits: Limits
+    limits: RunLimits
     model: str | None = None
 
 
 async def start(request: Request) -> Response:
     """Start a run; its name. Raises UsageError, CompileError."""
-    order = await content(request, Order)
+    order = await content(request, RunRequest)
     return await asyncio.to_thread(_start, studio_of(request), order)
 
 
-def _start(studio: Studio, order: Order) -> Response:
+def _start(studio: Studio, order: RunRequest) -> Response:
     path = studio.file(order.file)
     types = dict(api.load(path).scheme(order.scheme).parameters)
     if unknown := order.inputs.keys() - types.keys():

@@ -14,9 +14,9 @@ from gotlang.report.studied import study_view, trials_of
 from gotlang.report.study import page_values
 from gotlang.studio.records import followed, record_of
 from gotlang.studio.site import studio_of
-from gotlang.studio.views import View
+from gotlang.studio.views import PageView
 
-_VIEW: Final = View("study.html", ("charts.css", "study.css"), ("study.js",))
+_VIEW: Final = PageView("study.html", ("charts.css", "study.css"), ("study.js",))
 
 
 def study(request: Request) -> Response:

@@ -29,7 +29,7 @@ from gotlang.syntax.format import format_module
 from gotlang.syntax.parse import parse, parse_expression
 from gotlang.tune.rewrites.samples import BEST_OF, ESCALATE, TWO_MODELS, VOTE
 from gotlang.tune.rewrites.split import SPLIT
-from gotlang.tune.rewrites.stage import Change, Number, Rewrite, Stage, changed, line_end, stages
+from gotlang.tune.rewrites.stage import Number, Replacement, Rewrite, Stage, changed, line_end, stages
 from gotlang.tune.rewrites.steps import DROP, OTHER_PROMPT, REFINE, VALIDATE
 
 REWRITES: tuple[Rewrite, ...] = (
@@ -189,7 +189,7 @@ def _changed(
                     yield _variant(base, label, change, compiled)
 
 
-def _variant(base: Variant[P], label: str, change: Change, compiled: Compiled) -> Variant[P]:
+def _variant(base: Variant[P], label: str, change: Replacement, compiled: Compiled) -> Variant[P]:
     off = {
         old: (*switches, *((change.copies[k], v) for k, v in switches if k in change.copies))
         for old, switches in base.off.items()
@@ -212,7 +212,7 @@ def _product(left: str, right: str) -> str:
     return " * ".join(f"({one})" if " " in one else one for one in (left, right))
 
 
-def _compiled(stage: Stage, change: Change, seen: set[n.Scheme]) -> Compiled | None:
+def _compiled(stage: Stage, change: Replacement, seen: set[n.Scheme]) -> Compiled | None:
     """The program with a change in place of a stage; None if it does not compile, or its scheme was seen."""
     whole, suite = stage.program, stage.suite
     before, after = suite.statements[: stage.start], suite.statements[stage.stop :]

@@ -11,14 +11,14 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_inline
 from gotlang.syntax.texts import quote
-from gotlang.tune.rewrites.stage import CHOOSERS, MENDERS, Change, Rewrite, Stage
+from gotlang.tune.rewrites.stage import CHOOSERS, MENDERS, Replacement, Rewrite, Stage
 
 
-def _vote(stage: Stage) -> Iterator[Change]:
+def _vote(stage: Stage) -> Iterator[Replacement]:
     if stage.once and stage.single and stage.varied and not stage.has(CHOOSERS | MENDERS):
         votes = stage.number(f"{stage.prompt.name}_votes", 5, 1, 15)
         voted = stage.asking(votes.name), *stage.parsed("Vote()"), *stage.rest
-        yield Change(stage.prompt.name, voted, (votes,), "1", votes.name, (votes.name, 1))
+        yield Replacement(stage.prompt.name, voted, (votes,), "1", votes.name, (votes.name, 1))
 
 
 VOTE = Rewrite(
@@ -30,14 +30,14 @@ VOTE = Rewrite(
 )
 
 
-def _best_of(stage: Stage) -> Iterator[Change]:
+def _best_of(stage: Stage) -> Iterator[Replacement]:
     if not stage.single or not stage.varied:
         return
     match stage.k:
         case e.Constant(value=int() as known) if known > 1 and stage.has(CHOOSERS):
             tries = stage.number(f"{stage.prompt.name}_tries", known, 1, max(10, 2 * known))
             changed = stage.asking(tries.name), *stage.rest
-            yield Change(stage.prompt.name, changed, (tries,), f"1 / {known}", tries.name)
+            yield Replacement(stage.prompt.name, changed, (tries,), f"1 / {known}", tries.name)
         case None if stage.once and not stage.has(CHOOSERS) and stage.score is not None:
             tries = stage.number(f"{stage.prompt.name}_tries", 5, 1, 10)
             head, rest = stage.asking(tries.name), stage.rest
@@ -45,7 +45,7 @@ def _best_of(stage: Stage) -> Iterator[Change]:
                 chosen = rest[0], *stage.parsed("KeepBestN(1)", after=rest[0]), *rest[1:]
             else:
                 chosen = *stage.parsed(stage.scoring, "KeepBestN(1)"), *rest
-            yield Change(stage.prompt.name, (head, *chosen), (tries,), "1", tries.name, (tries.name, 1))
+            yield Replacement(stage.prompt.name, (head, *chosen), (tries,), "1", tries.name, (tries.name, 1))
 
 
 BEST_OF = Rewrite(
@@ -57,7 +57,7 @@ BEST_OF = Rewrite(
 )
 
 
-def _two_models(stage: Stage) -> Iterator[Change]:
+def _two_models(stage: Stage) -> Iterator[Replacement]:
     first = stage.rest[0].operation.text if stage.rest and isinstance(stage.rest[0], n.Step) else ""
     if stage.k is None or not stage.single or not (stage.has(CHOOSERS) and first in {"Score", *CHOOSERS}):
         return
@@ -74,7 +74,7 @@ def _two_models(stage: Stage) -> Iterator[Change]:
             for name, k, model in zip(names, ks, models, strict=True)
         )
         statements = *bound, *stage.parsed(f"Pool() {', '.join(names)}"), *stage.rest
-        yield Change(",".join(models), statements, (more,), "1", f"1 + {more.name}")
+        yield Replacement(",".join(models), statements, (more,), "1", f"1 + {more.name}")
 
 
 TWO_MODELS = Rewrite(
@@ -86,7 +86,7 @@ TWO_MODELS = Rewrite(
 )
 
 
-def _escalate(stage: Stage) -> Iterator[Change]:
+def _escalate(stage: Stage) -> Iterator[Replacement]:
     looks_at_pool = stage.head.operation.text != "Generate"
     if not stage.single or stage.right is None or looks_at_pool or stage.has(MENDERS | {"Vote"}):
         return
@@ -103,7 +103,7 @@ def _escalate(stage: Stage) -> Iterator[Change]:
         k = format_inline(stage.k) if stage.k is not None else None
         first = stage.asking(k, model=quote(cheap))
         changed = first, *stage.rest, *stage.parsed(*lines, after=last)
-        yield Change(f"{cheap},{expensive}", changed, (), "1", "3")
+        yield Replacement(f"{cheap},{expensive}", changed, (), "1", "3")
 
 
 ESCALATE = Rewrite(

@@ -20,8 +20,8 @@ from gotlang.tune.rewrites.stage import (
     CHOOSERS,
     MENDERS,
     SCORE,
-    Change,
     Number,
+    Replacement,
     Rewrite,
     Stage,
     Statements,
@@ -53,7 +53,7 @@ class _Join:
     expression: str = ""
 
 
-def _changes(stage: Stage) -> Iterator[Change]:
+def _changes(stage: Stage) -> Iterator[Replacement]:
     if not stage.single or stage.head.operation.text != "Generate" or stage.suite is not stage.scheme.body:
         return
     inputs = stage.inputs()
@@ -94,7 +94,7 @@ def _joins(stage: Stage) -> Iterator[_Join]:
             yield _Join("add_counts", expression="add_counts({left}, {right})")
 
 
-def _split(stage: Stage, source: str, kind: Type, parts: _Parts, join: _Join) -> Change | None:
+def _split(stage: Stage, source: str, kind: Type, parts: _Parts, join: _Join) -> Replacement | None:
     scored, needed = stage.has(SCORE), stage.has(CHOOSERS | MENDERS)
     local = _local(stage, source, kind) if scored else None
     if scored and needed and local is None:
@@ -157,7 +157,7 @@ def _split(stage: Stage, source: str, kind: Type, parts: _Parts, join: _Join) ->
         most = f"{2 if parts.asked else 1} + {count} + ({count} - 1) * {merge}"
     statements = (*shell[: len(parts.lines)], each, merging, *shell[len(parts.lines) + 2 :])
     least = "0" if parts.asked else "1"
-    return Change(f"{parts.about},{join.about}", statements, tuple(numbers), least, most, None, renamed)
+    return Replacement(f"{parts.about},{join.about}", statements, tuple(numbers), least, most, None, renamed)
 
 
 def _local(stage: Stage, source: str, kind: Type) -> Callable[[str], e.Expression] | None:

@@ -53,7 +53,7 @@ class Number:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Change:
+class Replacement:
     """What stands instead of a stage. `about` is what it is told apart by.
 
     The program then asks at least `least` times and at most `most` times as many calls as before, both
@@ -378,8 +378,8 @@ class Rewrite:
     """One way to change the graph of a scheme.
 
     - `name`, `doc`: what it is called in the name of a variant, and what it does.
-    - `calls`: its effect on the bounds of the number of calls, in words; `Change.least` and `Change.most`
-      are the formulas.
+    - `calls`: its effect on the bounds of the number of calls, in words; `Replacement.least` and
+      `Replacement.most` are the formulas.
     - `needs`: what there must be.
     - `changes`: where it applies, and what then stands instead of the stage. The types of the stage decide;
       what does not compile is left out.
@@ -389,4 +389,4 @@ class Rewrite:
     doc: str
     calls: str
     needs: str
-    changes: Callable[[Stage], Iterator[Change]]
+    changes: Callable[[Stage], Iterator[Replacement]]

@@ -10,7 +10,7 @@ from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.tune.rewrites.stage import CHOOSERS, MENDERS, SCORE, Change, Number, Rewrite, Stage, within
+from gotlang.tune.rewrites.stage import CHOOSERS, MENDERS, SCORE, Number, Replacement, Rewrite, Stage, within
 
 
 def _varies(stage: Stage) -> bool:
@@ -25,17 +25,17 @@ def _varies(stage: Stage) -> bool:
     return False
 
 
-def _drop(stage: Stage) -> Iterator[Change]:
+def _drop(stage: Stage) -> Iterator[Replacement]:
     if not stage.single or stage.numbers:  # what a rewrite adds, its params leave out
         return
     mending = [one for one in stage.rest if within(one, MENDERS)]
     if mending:
         # What was scored after it is scored before it.
         kept = stage.rest[: stage.rest.index(mending[0])]
-        yield Change("improving", (stage.head, *kept), least="0")
+        yield Replacement("improving", (stage.head, *kept), least="0")
     if stage.k is not None and not mending and stage.has(CHOOSERS) and not _varies(stage):
         scoring = [s for s in stage.rest if isinstance(s, n.Step) and s.operation.text not in CHOOSERS]
-        yield Change(stage.prompt.name, (stage.asking(None), *scoring), least="0")
+        yield Replacement(stage.prompt.name, (stage.asking(None), *scoring), least="0")
 
 
 DROP = Rewrite(
@@ -56,7 +56,7 @@ def _alike(own: Signature, other: Signature) -> bool:
     )
 
 
-def _other_prompt(stage: Stage) -> Iterator[Change]:
+def _other_prompt(stage: Stage) -> Iterator[Replacement]:
     own = stage.prompt
     for other in stage.prompts.values():
         if other.name == own.name or not _alike(own, other):
@@ -65,7 +65,7 @@ def _other_prompt(stage: Stage) -> Iterator[Change]:
             e.Argument(v.span, None, v) for v in (stage.arguments[name] for name, _ in own.parameters)
         )
         called = replace(stage.call, function=replace(stage.call.function, text=other.name), arguments=given)
-        yield Change(other.name, (replace(stage.head, operands=(called,)), *stage.rest))
+        yield Replacement(other.name, (replace(stage.head, operands=(called,)), *stage.rest))
 
 
 OTHER_PROMPT = Rewrite(
@@ -77,7 +77,7 @@ OTHER_PROMPT = Rewrite(
 )
 
 
-def _refine(stage: Stage) -> Iterator[Change]:
+def _refine(stage: Stage) -> Iterator[Replacement]:
     if not stage.single or stage.has(MENDERS | {"Vote"}):
         return
     for name, call in stage.menders():
@@ -97,7 +97,7 @@ def _refine(stage: Stage) -> Iterator[Change]:
                 after=last,
             )
             numbers, most = (rounds, tries), f"1 + {rounds.name} * ({tries.name} + 1)"
-        yield Change(name, (*stage.statements, *added), numbers, "1", most, (rounds.name, 0))
+        yield Replacement(name, (*stage.statements, *added), numbers, "1", most, (rounds.name, 0))
 
 
 REFINE = Rewrite(
@@ -109,7 +109,7 @@ REFINE = Rewrite(
 )
 
 
-def _validate(stage: Stage) -> Iterator[Change]:
+def _validate(stage: Stage) -> Iterator[Replacement]:
     if not stage.single or stage.right is None or stage.has(MENDERS | {"Vote"}):
         return
     for name, call in stage.menders():
@@ -119,7 +119,7 @@ def _validate(stage: Stage) -> Iterator[Change]:
         # A judge that is a prompt is asked even where nothing may be improved.
         off = None if stage.right[1] else (tries.name, 0)
         most = f"2 + 2 * {tries.name}"
-        yield Change(name, (*stage.statements, *added), (tries,), "1", most, off)
+        yield Replacement(name, (*stage.statements, *added), (tries,), "1", most, off)
 
 
 VALIDATE = Rewrite(
