@@ -446,7 +446,7 @@ class Program(CheckedProgram):
         the reason). Raises UsageError for wrong inputs and params.
         """
         from gotlang.estimate.cost import estimate
-        from gotlang.runtime.estimating import Sizes, likely
+        from gotlang.runtime.sizes import Sizes, likely
 
         options = options or Options()
         model = options.chosen_model

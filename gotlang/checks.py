@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from gotlang.diagnostics import Diagnostic
+from gotlang.disk import replace_file
 from gotlang.errors import CompileError, GotError
 from gotlang.files import Beside, compile_in
 from gotlang.packages import in_package
@@ -30,7 +31,6 @@ from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.span import Source
 from gotlang.trust import cache_home
 from gotlang.version import __version__
-from gotlang.writing import replace_file
 
 if TYPE_CHECKING:
     from gotlang.compiler import Compilation

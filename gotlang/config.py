@@ -21,8 +21,8 @@ from typing import Any, Final, final
 from msgspec import Struct
 
 from gotlang import trust
+from gotlang.disk import read_bounded
 from gotlang.errors import NotTrusted, UsageError, reporting
-from gotlang.reading import read_bounded
 
 USERS_ONLY: Final = ("allow-python", "python-key")
 """Options that a project's file may not set."""

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gotlang.diagnostics import nearest
+from gotlang.disk import read_bounded, real_path
 from gotlang.errors import CompileError, UsageError, reporting
 from gotlang.packages import in_package, package_text
-from gotlang.reading import read_bounded
 from gotlang.span import MAX_LENGTH, Source
-from gotlang.writing import real_path
 
 if TYPE_CHECKING:
     from gotlang.compiler import Compilation

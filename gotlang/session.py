@@ -375,7 +375,7 @@ class Session:
         """Raise UsageError if the budget of a scheme, or of one that it calls, is not proven for these params
         and inputs with the prices of these models."""
         from gotlang.estimate.proof import unproven
-        from gotlang.runtime.estimating import Sizes
+        from gotlang.runtime.sizes import Sizes
 
         reached = self.ir.reached(scheme)
         changing = [name for name, f in self.runner.functions.items() if changes_graph(f) and name in reached]

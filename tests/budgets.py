@@ -28,8 +28,8 @@ from gotlang.errors import CompileError, RunError, UsageError
 from gotlang.estimate.proof import unproven
 from gotlang.models.base import ModelOptions
 from gotlang.models.simulated import SimulatedModel
-from gotlang.runtime.estimating import Sizes
 from gotlang.runtime.sampler.events import Asked, Event
+from gotlang.runtime.sizes import Sizes
 from tests.support.laws import command
 from tests.support.newer_programs import newer_program
 

@@ -28,8 +28,8 @@ from gotlang.models.base import ModelOptions
 from gotlang.models.simulated import SimulatedModel
 from gotlang.models.tokens import estimate_tokens
 from gotlang.result import Result
-from gotlang.runtime.estimating import Sizes, likely
 from gotlang.runtime.outcome import Outcome
+from gotlang.runtime.sizes import Sizes, likely
 
 SCHEMES = [
     pytest.param(name, scheme.name, id=f"{name}-{scheme.name}")

@@ -19,7 +19,7 @@ from support.gotc import gotc, on_a_full_disk
 from support.laws import NEW
 from support.studies import guess_study
 
-from gotlang import writing
+from gotlang import disk
 from gotlang.cli.main import exit_code
 from gotlang.errors import CacheError, GotError, UsageError
 from gotlang.tune.journal import StudyJournal
@@ -162,7 +162,7 @@ def test_a_write_that_fails_leaves_no_torn_line(
         return written
 
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "write", full)
+        patch.setattr(disk, "write", full)
         with pytest.raises(CacheError, match="No space left"):
             journal.append_logs([{"op_code": 8, "text": "x" * 50}])
     assert path.read_bytes() == before
@@ -265,7 +265,7 @@ def test_a_result_that_cannot_be_stored_is_shown(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.replace(draft, path)
 
-    monkeypatch.setattr(writing, "rename", full)
+    monkeypatch.setattr(disk, "rename", full)
     assert exit_code(["tune", "study.got", "--model", "simulated", "--allow-python", "--quiet"]) == 1
     printed = capsys.readouterr()
     assert json.loads(printed.out)["tuned"]["params"]["tries"]

@@ -20,7 +20,7 @@ from support.caches import a_request, an_answer
 from support.processes import output_of, python
 from support.timing import cost
 
-from gotlang import writing
+from gotlang import disk
 from gotlang.cache import open_cache, sqlite
 from gotlang.cache.codec import encode_request, encode_sample
 from gotlang.cache.sqlite import SqliteCache
@@ -227,7 +227,7 @@ def test_a_file_that_another_process_makes_is_not_an_empty_one(
         fill(path)
         os.link(draft, name)
 
-    monkeypatch.setattr(writing, "link", slower)
+    monkeypatch.setattr(disk, "link", slower)
     fill(path)
     assert not caplog.records
     assert [file.name for file in path.parent.iterdir()] == [path.name]

@@ -23,7 +23,7 @@ from gotlang.errors import TemplateError
 from gotlang.templates import Template, nodes
 from gotlang.templates.filters import FILTERS, TESTS
 from gotlang.templates.nodes import TemplatePlace
-from gotlang.templates.rendering import Rendering
+from gotlang.templates.render_state import Rendering
 
 VALUES: dict[str, Any] = {
     "numbers": [3, 4],

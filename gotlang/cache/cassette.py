@@ -23,6 +23,7 @@ from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
 from gotlang.cache.codec import RequestRecord, SampleRecord
 from gotlang.cache.memory import MemoryCache
+from gotlang.disk import reject_device
 from gotlang.errors import CacheError, ModelError, UsageError
 from gotlang.models.base import (
     PERMITTED,
@@ -38,7 +39,6 @@ from gotlang.models.endpoint import OPENAI
 from gotlang.models.prices import price_of
 from gotlang.models.registry import is_simulated, plain_name
 from gotlang.patterns import lazy_pattern
-from gotlang.reading import reject_device
 from gotlang.records import Count, InvalidRecord, from_json, to_json
 
 EXPORT_FORMAT: Final = "gotlang cache export"

@@ -29,11 +29,11 @@ from gotlang.cache.base import StoredSample, StoreHandle
 from gotlang.cache.batches import Batches
 from gotlang.cache.codec import ABOUT, DatabaseCache, Put, check_about, decode_sample
 from gotlang.cache.coordination import TABLES, Coordination, Database, Execute
+from gotlang.disk import create_file, is_empty, place
 from gotlang.errors import CacheError
 from gotlang.models.base import Request
 from gotlang.patterns import lazy_pattern
 from gotlang.records import InvalidRecord, escaped
-from gotlang.writing import create_file, is_empty, place
 
 if TYPE_CHECKING:
     from gotlang.cache.writer import Statement, Writer

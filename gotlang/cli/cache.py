@@ -14,9 +14,8 @@ import click
 
 from gotlang.cli import options as opt
 from gotlang.cli.output import Style, complain, count, document, harmless, say
+from gotlang.disk import Draft, reject_device
 from gotlang.errors import CacheError, UsageError, reporting
-from gotlang.reading import reject_device
-from gotlang.writing import Draft
 
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache

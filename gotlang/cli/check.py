@@ -10,7 +10,6 @@ import click
 
 from gotlang.checks import CheckResult
 from gotlang.cli import options as opt
-from gotlang.cli.checking import Found, all_ok, exit_code, found_in, source, tell
 from gotlang.cli.output import (
     annotation,
     complain,
@@ -20,13 +19,14 @@ from gotlang.cli.output import (
     plain_document,
     say,
 )
+from gotlang.cli.programs import Found, all_ok, exit_code, found_in, source, tell
 from gotlang.cli.watch import watchable
 from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.diagnostics import with_fixes
+from gotlang.disk import in_the_form_of, replace_file
 from gotlang.errors import GotError, UsageError, reporting
 from gotlang.files import formatted
 from gotlang.version import __version__
-from gotlang.writing import in_the_form_of, replace_file
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ANNOTATED = {

@@ -16,9 +16,9 @@ import click
 from gotlang import trust
 from gotlang.cli.output import say
 from gotlang.diagnostics import nearest
+from gotlang.disk import in_the_form_of, real_path, replace_file
 from gotlang.errors import UsageError, reporting
 from gotlang.files import STORED
-from gotlang.writing import in_the_form_of, real_path, replace_file
 
 
 @final

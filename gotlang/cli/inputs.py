@@ -11,9 +11,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gotlang import keys
-from gotlang.cli.checking import compilation
 from gotlang.cli.options import pairs, run_options
 from gotlang.cli.output import complain, count
+from gotlang.cli.programs import compilation
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
 
@@ -186,7 +186,7 @@ def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
     from gotlang.answers.conversion import convert
     from gotlang.answers.literals import strict
     from gotlang.data.inputs import not_a_text
-    from gotlang.reading import read_bounded
+    from gotlang.disk import read_bounded
 
     shown = "standard input" if path == "-" else path
     try:

@@ -63,7 +63,7 @@ def _run(arguments: Sequence[str]) -> int:
     name, *rest = arguments or ("",)
     if name == "check" and rest and not any(file.startswith("-") for file in rest):
         if not _configured(name):
-            from gotlang.cli.checking import check_files
+            from gotlang.cli.programs import check_files
 
             return check_files(rest)
     elif name == "run":

@@ -451,7 +451,7 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
 
 def _answers(chosen: Mapping[str, Any]) -> dict[str, str]:
     """What people have answered, by the names of the questions. Raises UsageError."""
-    from gotlang.reading import read_bounded
+    from gotlang.disk import read_bounded
     from gotlang.records import InvalidRecord, from_json
 
     found: dict[str, str] = {}

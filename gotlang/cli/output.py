@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, final
 
 from msgspec import Struct
 
+from gotlang.disk import Draft, replace_file
 from gotlang.errors import CompileError, GotError, RunError, reporting
 from gotlang.patterns import lazy_pattern
 from gotlang.version import __version__
-from gotlang.writing import Draft, replace_file
 
 if TYPE_CHECKING:
     import click

@@ -12,9 +12,9 @@ from gotlang import trust
 from gotlang.cli import options as opt
 from gotlang.cli.output import count, document, harmless, say
 from gotlang.config import project_files
+from gotlang.disk import real_path
 from gotlang.errors import UsageError, reporting
 from gotlang.files import project, read_source
-from gotlang.writing import real_path
 
 _SHOWN = 8
 """Maximum number of Python files that are named."""

@@ -12,8 +12,8 @@ from typing import Any
 
 from gotlang.checks import files_of
 from gotlang.cli import options as opt
-from gotlang.cli.checking import source
 from gotlang.cli.output import complain, count
+from gotlang.cli.programs import source
 from gotlang.errors import GotError, UsageError
 
 _WATCHED = "_GOTC_WATCHED"

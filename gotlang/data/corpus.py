@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
 
+from gotlang.disk import real_path
 from gotlang.errors import UsageError, reporting
 from gotlang.packages import pip_install
-from gotlang.semantics.ranking import Ranking, words_of
-from gotlang.writing import real_path
+from gotlang.semantics.bm25 import Ranking, words_of
 
 Search = Callable[[str, int], list[str]]
 """`search(query, k)`: up to k documents that share a word with the query, the best first."""

@@ -10,10 +10,10 @@ from typing import Any
 from gotlang.answers.conversion import convert, from_text
 from gotlang.data.table import Table
 from gotlang.diagnostics import nearest
+from gotlang.disk import read_bounded
 from gotlang.errors import ReadError, UsageError
 from gotlang.files import not_found
 from gotlang.models.media import moved
-from gotlang.reading import read_bounded
 from gotlang.turns import holds_media
 from gotlang.types import STR, DictType, ListType, OptionalType, RecordType, Type, UnionType
 

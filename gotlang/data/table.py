@@ -23,10 +23,10 @@ from typing import Any, BinaryIO, Final, Protocol, final, overload
 from msgspec import Struct
 
 from gotlang.answers.literals import strict
+from gotlang.disk import reject_device
 from gotlang.errors import UsageError
 from gotlang.files import not_found
 from gotlang.packages import pip_install
-from gotlang.reading import reject_device
 
 FORMATS: Final = (".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 KEPT_BYTES: Final = 16 * 2**20

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, final
 
+from gotlang.disk import real_path
 from gotlang.editing.documents import Document
 from gotlang.editing.places import Around, around, call, names, value_before
 from gotlang.errors import GotError
@@ -21,7 +22,7 @@ from gotlang.semantics.aims import ABOUT, BASELINE
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.studies import CLAUSES, DATA_OPTIONS, OPTIMIZERS, OPTIONS, SAMPLERS
 from gotlang.semantics.symbols import TYPES, Signature, Symbols
-from gotlang.semantics.varying import ASKED, MODELS, SCHEME, STRUCTURE, TEXT_PARTS, VARIED
+from gotlang.semantics.variations import ASKED, MODELS, SCHEME, STRUCTURE, TEXT_PARTS, VARIED
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.typos import DECLARATIONS, STATEMENTS
@@ -38,7 +39,6 @@ from gotlang.types import (
     as_declared,
     present,
 )
-from gotlang.writing import real_path
 
 Kind = Literal[
     "keyword", "operation", "setting", "field", "variable", "prompt", "score", "scheme", "function", "param",

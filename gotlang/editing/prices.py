@@ -47,8 +47,8 @@ def price_hints(document: Document) -> tuple[PriceHint, ...]:
 def _hints(document: Document, program: Program) -> Iterator[PriceHint]:
     from gotlang.models.base import ModelOptions
     from gotlang.options import Options
-    from gotlang.runtime.estimating import Sizes
     from gotlang.runtime.python import simulated_models
+    from gotlang.runtime.sizes import Sizes
 
     options = Options()
     simulated = options.simulated

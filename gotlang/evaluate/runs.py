@@ -23,13 +23,13 @@ from typing import Any, Final, Literal, final, overload
 
 from msgspec import Struct
 
+from gotlang.disk import Draft, open_own, sync, truncate, write_all
 from gotlang.errors import GotError, UsageError
 from gotlang.evaluate.rows import Row
 from gotlang.metric import RUN_METRICS, bounded
 from gotlang.patterns import lazy_pattern
 from gotlang.records import Count, Integer, InvalidRecord, from_json, to_json
 from gotlang.runtime.sampler.events import RowsEnded
-from gotlang.writing import Draft, open_own, sync, truncate, write_all
 
 METRICS = RUN_METRICS
 """What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, tokens (of

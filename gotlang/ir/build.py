@@ -11,9 +11,9 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from gotlang.ir import program as ir
-from gotlang.ir.asking import ONE, START_POOL, Asking, with_question
 from gotlang.ir.lines import with_lines
-from gotlang.ir.naming import PAIR, ROUND, Naming
+from gotlang.ir.model_scores import ONE, START_POOL, Asking, with_question
+from gotlang.ir.names import PAIR, ROUND, Naming
 from gotlang.ir.prompts import build_metric, build_param, build_prompt
 from gotlang.ir.text import line_text
 from gotlang.operations import OPERATIONS

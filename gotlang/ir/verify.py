@@ -16,7 +16,7 @@ from gotlang.ir import program as ir
 from gotlang.operations import record_of
 from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, SettingRule
 from gotlang.scope import START, Narrowed, PoolType, Scope, Variable
-from gotlang.semantics import narrowing
+from gotlang.semantics import conditions
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import NOWHERE
@@ -178,7 +178,7 @@ class StepVerify:
         return self.known(self._verifier.expressions.facts(condition, self.whole, holds), entry)
 
     def known(self, known: Narrowed, entry: str) -> StepVerify:
-        pool, names = narrowing.inside(known, self.pool, self.names)
+        pool, names = conditions.inside(known, self.pool, self.names)
         inner = StepVerify(self._verifier, pool, names.inside(), dict(self._pools))
         if pool.type != self.pool.type:
             inner._bind(entry, pool)

@@ -18,7 +18,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from gotlang.editing.documents import SUFFIX, Document, analyzed
 from gotlang.errors import GotError
 from gotlang.files import read_source
-from gotlang.lsp.answering import Answering
+from gotlang.lsp.messages import Answering
 from gotlang.lsp.texts import offset_at, position_at, range_of
 from gotlang.packages import package_file
 from gotlang.span import Source, Span

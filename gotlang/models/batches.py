@@ -22,13 +22,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from gotlang.disk import replace_file
 from gotlang.errors import GotError, reporting
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import HttpResponse, NoResponse
 from gotlang.models.sdk import client_of, require_sdk
 from gotlang.models.wire import MAX_BODY
 from gotlang.records import InvalidRecord, escaped, from_json, to_json
-from gotlang.writing import replace_file
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -17,10 +17,10 @@ from typing import Annotated, Any, final
 
 from msgspec import Meta, structs
 
+from gotlang.disk import replace_file
 from gotlang.models.base import Message, Request
 from gotlang.patterns import lazy_pattern
 from gotlang.records import InvalidRecord, from_json, from_plain, to_json
-from gotlang.writing import replace_file
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 OPTIONAL = (

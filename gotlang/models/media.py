@@ -9,12 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from gotlang.disk import real_path
 from gotlang.errors import UsageError, reporting
 from gotlang.files import not_found
 from gotlang.models.base import Media
 from gotlang.models.images import image_type, is_whole
 from gotlang.types import FILE, IMAGE, DictType, ListType, OptionalType, PairType, RecordType, Type, UnionType
-from gotlang.writing import real_path
 
 MOST_BYTES: Final = 20_000_000
 """A larger image or file is refused, as most endpoints do."""

@@ -22,9 +22,9 @@ from typing import Any, final
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 from msgspec.structs import asdict
 
+from gotlang.disk import read_bounded
 from gotlang.errors import UsageError
 from gotlang.models.base import Price
-from gotlang.reading import read_bounded
 from gotlang.records import InvalidRecord, from_plain
 from gotlang.records import Seconds as Dollars
 

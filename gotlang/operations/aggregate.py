@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import final
 
-from gotlang.operations import sampling
+from gotlang.operations import sampled
 from gotlang.operations.record import NO_FACT, OperationRecord, Syntax, asks
 from gotlang.operations.stages import Checking
 from gotlang.scope import PoolType
@@ -14,13 +14,13 @@ from gotlang.types import EMPTY
 
 
 @final
-class Aggregate(sampling.Sampling, frozen=True):
+class Aggregate(sampled.Sampling, frozen=True):
     """`Aggregate`: k samples for all thoughts together."""
 
 
 def _check(node: n.Step, c: Checking) -> PoolType:
     c.needs_thoughts("to start from")
-    found = sampling.check_prompt(node, c, c.whole, single=True)
+    found = sampled.check_prompt(node, c, c.whole, single=True)
     if c.pool.type != EMPTY and not c.looks_at_thoughts(node.operands[0], c.whole):
         c.error(
             "GOT0326",
@@ -33,7 +33,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
 
 OPERATION = OperationRecord(
     name="Aggregate",
-    syntax=Syntax(sampling.SETTINGS, "Aggregate(10) merge(left, right)", first="k"),
+    syntax=Syntax(sampled.SETTINGS, "Aggregate(10) merge(left, right)", first="k"),
     usage="`Aggregate(10) p(args)`",
     doc="combines all current thoughts into one, with 10 samples",
     fails="no response can be read",
@@ -41,13 +41,13 @@ OPERATION = OperationRecord(
     keeps=False,
     check=_check,
     step=Aggregate,
-    build=sampling.build(Aggregate),
-    text=f"Aggregate {sampling.TEXT}",
-    verify=lambda step, v: sampling.verify_request(step, v, v.whole),
-    effects=sampling.samples,
-    estimate=lambda step, scope, e: sampling.estimate_samples(step, scope, e, together=True),
-    remaining=sampling.one_call,
-    run=asks(partial(sampling.sample, together=True)),
-    label=sampling.label,
+    build=sampled.build(Aggregate),
+    text=f"Aggregate {sampled.TEXT}",
+    verify=lambda step, v: sampled.verify_request(step, v, v.whole),
+    effects=sampled.samples,
+    estimate=lambda step, scope, e: sampled.estimate_samples(step, scope, e, together=True),
+    remaining=sampled.one_call,
+    run=asks(partial(sampled.sample, together=True)),
+    label=sampled.label,
     family="ask",
 )

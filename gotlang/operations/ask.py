@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gotlang.operations import sampling
+from gotlang.operations import sampled
 from gotlang.operations.record import NO_FACT, OperationRecord, SettingRule, StepLabel, Syntax, asks
 from gotlang.operations.stages import Building, Checking, Verifying
 from gotlang.scope import PoolType
@@ -19,7 +19,7 @@ QUESTION: Final = "ask__person"
 
 
 @final
-class Ask(sampling.Sampling, frozen=True):
+class Ask(sampled.Sampling, frozen=True):
     """`Ask`: a person's answer for each thought."""
 
 
@@ -53,7 +53,7 @@ def _build(node: n.Step, b: Building) -> Ask:
 
 
 def _verify(step: Ask, v: Verifying) -> PoolType:
-    found = sampling.verify_request(step, v, v.each)
+    found = sampled.verify_request(step, v, v.each)
     return PoolType(found.type, v.pool.single and found.single)
 
 
@@ -74,12 +74,12 @@ OPERATION = OperationRecord(
     check=_check,
     step=Ask,
     build=_build,
-    text=f"Ask {sampling.TEXT}",
+    text=f"Ask {sampled.TEXT}",
     verify=_verify,
-    effects=sampling.samples,
-    estimate=sampling.estimate_samples,
-    remaining=sampling.one_call,
-    run=asks(sampling.sample),
+    effects=sampled.samples,
+    estimate=sampled.estimate_samples,
+    remaining=sampled.one_call,
+    run=asks(sampled.sample),
     label=lambda step: StepLabel(step.prompt if step.prompt != QUESTION else "a person"),
     family="ask",
 )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gotlang.amounts import ONE, ZERO
 from gotlang.flows import FREE, NOTHING_KNOWN, FlowScope, Result
 from gotlang.operations.record import NO_FACT, Grows, OperationRecord, StepLabel, Syntax, Tool, passed_on
-from gotlang.operations.sampling import one_call
+from gotlang.operations.sampled import one_call
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
 from gotlang.operations.step import PythonArguments, Step
 from gotlang.scope import PoolType

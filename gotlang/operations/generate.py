@@ -8,24 +8,24 @@ from msgspec.structs import replace
 
 from gotlang.amounts import ONE, Amount
 from gotlang.flows import FlowScope, Result
-from gotlang.operations import sampling
+from gotlang.operations import sampled
 from gotlang.operations.record import NO_FACT, Asks, Grows, OperationRecord, Run, Syntax
 from gotlang.operations.stages import Declared, Estimating, Verifying
 from gotlang.scope import PoolType
 
 
 @final
-class Generate(sampling.Sampling, frozen=True):
+class Generate(sampled.Sampling, frozen=True):
     """`Generate`: k samples for each thought."""
 
 
 def _verify(step: Generate, v: Verifying) -> PoolType:
-    found = sampling.verify_request(step, v, v.each)
+    found = sampled.verify_request(step, v, v.each)
     return PoolType(found.type, v.pool.single and found.single)
 
 
 def _estimate(step: Generate, scope: FlowScope, e: Estimating) -> Result:
-    found, bill = sampling.estimate_samples(step, scope, e)
+    found, bill = sampled.estimate_samples(step, scope, e)
     if (used := e.tools(step.prompt, scope)) is None:
         return found, bill
     turns, each, waits = used
@@ -46,7 +46,7 @@ def _estimate(step: Generate, scope: FlowScope, e: Estimating) -> Result:
     return found, asked + each.times(samples * further)
 
 
-_SAMPLE, _TALK = Asks(sampling.sample), Grows("tools")
+_SAMPLE, _TALK = Asks(sampled.sample), Grows("tools")
 
 
 def _run(step: Generate, declared: Declared) -> Run:
@@ -55,22 +55,22 @@ def _run(step: Generate, declared: Declared) -> Run:
 
 OPERATION = OperationRecord(
     name="Generate",
-    syntax=Syntax(sampling.SETTINGS, "Generate(k=5) sort(part)", first="k"),
+    syntax=Syntax(sampled.SETTINGS, "Generate(k=5) sort(part)", first="k"),
     usage="`Generate(k=5) p(args)`",
     doc="for each current thought, k samples of prompt `p`: k thoughts, or k times what `p` returns "
     "if it returns `many`",
     fails="no response can be read",
     asks=NO_FACT,
     keeps=False,
-    check=lambda node, c: sampling.check_prompt(node, c, c.each, single=c.pool.single),
+    check=lambda node, c: sampled.check_prompt(node, c, c.each, single=c.pool.single),
     step=Generate,
-    build=sampling.build(Generate),
-    text=f"Generate {sampling.TEXT}",
+    build=sampled.build(Generate),
+    text=f"Generate {sampled.TEXT}",
     verify=_verify,
-    effects=lambda step, declared: sampling.SAMPLES | declared.tools(step.prompt),
+    effects=lambda step, declared: sampled.SAMPLES | declared.tools(step.prompt),
     estimate=_estimate,
-    remaining=sampling.one_call,
+    remaining=sampled.one_call,
     run=_run,
-    label=sampling.label,
+    label=sampled.label,
     family="ask",
 )

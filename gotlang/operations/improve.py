@@ -7,7 +7,7 @@ from typing import final
 from msgspec.structs import replace
 
 from gotlang.flows import FlowScope, Result
-from gotlang.operations import sampling
+from gotlang.operations import sampled
 from gotlang.operations.record import NO_FACT, OperationRecord, SettingRule, Syntax, asks
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
 from gotlang.scope import PoolType
@@ -18,7 +18,7 @@ from gotlang.types import BOOL, EMPTY
 
 
 @final
-class Improve(sampling.Sampling, frozen=True):
+class Improve(sampled.Sampling, frozen=True):
     """`Improve`: k samples for each thought; `keep`: it stays, before the new ones."""
 
     keep: bool = False
@@ -29,7 +29,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     keep = c.setting("keep")
     if keep is not None and not (isinstance(keep, Constant) and isinstance(keep.value, bool)):
         c.error("GOT0311", "`keep` must be plainly `true` or `false`", keep.span)
-    found = sampling.check_prompt(node, c, c.each, single=c.pool.single)
+    found = sampled.check_prompt(node, c, c.each, single=c.pool.single)
     if c.pool.type != EMPTY and not c.looks_at_thoughts(node.operands[0], c.each):
         c.error(
             "GOT0326",
@@ -49,30 +49,30 @@ def keep_of(keep: Expression | None) -> bool:
 
 
 def _build(node: n.Step, b: Building) -> Improve:
-    return replace(sampling.build(Improve)(node, b), keep=keep_of(b.setting("keep")))
+    return replace(sampled.build(Improve)(node, b), keep=keep_of(b.setting("keep")))
 
 
 def _verify(step: Improve, v: Verifying) -> PoolType:
-    found = sampling.verify_request(step, v, v.each)
+    found = sampled.verify_request(step, v, v.each)
     single = v.pool.single and found.single and not step.keep
     return PoolType(v.joined(v.pool.type, found.type), single)
 
 
 def _estimate(step: Improve, scope: FlowScope, e: Estimating) -> Result:
-    result = sampling.estimate_samples(step, scope, e, started=step.keep)
-    return sampling.with_pool(result, scope.flow(step.pool)) if step.keep else result
+    result = sampled.estimate_samples(step, scope, e, started=step.keep)
+    return sampled.with_pool(result, scope.flow(step.pool)) if step.keep else result
 
 
 async def _run(step: Improve, thoughts: Thoughts, running: Running) -> Thoughts:
     """`Improve`: a thought that stays is marked, and not scored again."""
     old = [thought.found(kept=True) for thought in thoughts] if step.keep else []
-    return await sampling.sample(step, thoughts, running, beside=old)
+    return await sampled.sample(step, thoughts, running, beside=old)
 
 
 OPERATION = OperationRecord(
     name="Improve",
     syntax=Syntax(
-        {**sampling.SETTINGS, "keep": SettingRule((BOOL,))}, "Improve(k=5) repair(numbers, it)", first="k"
+        {**sampled.SETTINGS, "keep": SettingRule((BOOL,))}, "Improve(k=5) repair(numbers, it)", first="k"
     ),
     usage="`Improve(k=5) p(args)`, `Improve(k=5, keep=true) p(args)`",
     doc="the same, but the new thoughts replace the old ones. With `keep=true` the old ones stay, before "
@@ -83,12 +83,12 @@ OPERATION = OperationRecord(
     check=_check,
     step=Improve,
     build=_build,
-    text=f"Improve {sampling.TEXT}[, {{keep:flag}}]",
+    text=f"Improve {sampled.TEXT}[, {{keep:flag}}]",
     verify=_verify,
-    effects=sampling.samples,
+    effects=sampled.samples,
     estimate=_estimate,
-    remaining=sampling.one_call,
+    remaining=sampled.one_call,
     run=asks(_run),
-    label=sampling.label,
+    label=sampled.label,
     family="ask",
 )

@@ -9,7 +9,7 @@ from gotlang.errors import EvaluationError, OperationFailed
 from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Result
 from gotlang.operations.names import needed_names
 from gotlang.operations.record import NO_FACT, K, OperationRecord, StepLabel, Syntax, tool
-from gotlang.operations.sampling import one_call
+from gotlang.operations.sampled import one_call
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType

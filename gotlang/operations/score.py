@@ -25,7 +25,7 @@ from gotlang.operations.record import (
     Syntax,
     passed_on,
 )
-from gotlang.operations.sampling import SAMPLES, Responses
+from gotlang.operations.sampled import SAMPLES, Responses
 from gotlang.operations.stages import Building, Checking, Declared, Estimating, Running, Verifying
 from gotlang.operations.step import Arguments, Effect, Step
 from gotlang.scope import Facts, PoolType

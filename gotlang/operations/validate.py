@@ -19,7 +19,7 @@ from gotlang.operations.record import (
     asks,
     passed_on,
 )
-from gotlang.operations.sampling import SAMPLES, Responses
+from gotlang.operations.sampled import SAMPLES, Responses
 from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Arguments, Step
 from gotlang.scope import Facts, PoolType

@@ -21,7 +21,7 @@ from gotlang.operations.record import (
     asks,
     passed_on,
 )
-from gotlang.operations.sampling import Responses, samples
+from gotlang.operations.sampled import Responses, samples
 from gotlang.operations.stages import (
     Building,
     Checking,

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from gotlang.ir.program import Program, Region, Scheme
 from gotlang.ir.verify import verify
-from gotlang.passes.batching import batch_requests
+from gotlang.passes.batches import batch_requests
+from gotlang.passes.common_steps import share_equal_steps
+from gotlang.passes.constants import fold_constants
 from gotlang.passes.dead_steps import drop_dead_steps
 from gotlang.passes.early_stop import stop_early
-from gotlang.passes.folding import fold_constants
-from gotlang.passes.sharing import share_equal_steps
 from gotlang.types import ANY
 
 Pass = Callable[[Program], Program]

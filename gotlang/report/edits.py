@@ -15,12 +15,11 @@ from typing import final
 
 from msgspec import Struct
 
+from gotlang.disk import read_bounded, replace_file
 from gotlang.errors import UsageError, reporting
-from gotlang.reading import read_bounded
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.runtime.graph import path_text
 from gotlang.runtime.sampler.events import Asked, Event
-from gotlang.writing import replace_file
 
 
 @final

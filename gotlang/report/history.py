@@ -23,12 +23,11 @@ from typing import Annotated, Any, Final, Literal, Self, final
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
+from gotlang.disk import Draft, create_file, open_own, read_own, replace_file, truncate, write_all
 from gotlang.errors import UsageError, reporting
 from gotlang.models.prices import Spent
 from gotlang.processes import has_ended, machine, process_name
-from gotlang.reading import read_own
 from gotlang.records import Count, InvalidRecord, Seconds, from_json, from_plain, to_json
-from gotlang.writing import Draft, create_file, open_own, replace_file, truncate, write_all
 
 Kind = Literal["run", "eval", "compare", "tune"]
 """The command that made a record."""

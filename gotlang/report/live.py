@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
+from gotlang.disk import open_own, write_all
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.records import to_json
 from gotlang.runtime.graph import Graph, Operation
@@ -22,7 +23,6 @@ from gotlang.runtime.plain import RequestLog, line
 from gotlang.runtime.sampler.events import Added, Ended, Event, Failure, Started, Streamed
 from gotlang.session import Session
 from gotlang.span import Source
-from gotlang.writing import open_own, write_all
 
 EVERY_S: Final = 0.1
 """The least time between two writes."""

@@ -9,11 +9,11 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
+from gotlang.disk import replace_file
 from gotlang.errors import UsageError, reporting
 from gotlang.program import CheckedProgram
 from gotlang.report.picture import Picture
 from gotlang.result import Result
-from gotlang.writing import replace_file
 
 MOST_ITEMS: Final = 400
 """Nodes and folded groups in an SVG, where groups cannot be opened; the innermost groups are folded first."""

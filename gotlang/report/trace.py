@@ -16,6 +16,7 @@ from typing import Any, final
 from urllib.parse import urlsplit
 
 from gotlang.cache.base import StoredSample
+from gotlang.disk import Draft
 from gotlang.errors import UsageError, reporting
 from gotlang.packages import pip_install
 from gotlang.patterns import lazy_pattern
@@ -24,7 +25,6 @@ from gotlang.runtime.graph import path_text
 from gotlang.runtime.plain import source
 from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failure, Started
 from gotlang.version import __version__
-from gotlang.writing import Draft
 
 TIMEOUT_S = 5.0
 """How long a request to the collector may take, and the end of a run may wait for the last one."""

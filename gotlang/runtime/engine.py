@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, final
 
 from gotlang.errors import BeyondBest, GotError, LimitExceeded, OperationFailed, RunError, UsageError
-from gotlang.estimate.remaining import CallsRemaining
+from gotlang.estimate.critical_path import CallsRemaining
 from gotlang.operations import record_of
 from gotlang.operations.keep_best_n import KeepBestN
 from gotlang.operations.record import Asks, Local, OperationRecord, Run, Tool

@@ -33,12 +33,12 @@ from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import PROMPT_SETTINGS, TOOL_SETTINGS
 from gotlang.operations.step import GIVEN, PythonArguments
 from gotlang.runtime.context import Context
-from gotlang.runtime.ending import Enough, response_of
 from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key, path_text
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
 from gotlang.runtime.sampler.events import MissingSample, Sample
 from gotlang.runtime.spaces import Space, at_line, first_number, inside
+from gotlang.runtime.stop_when import Enough, response_of
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, packed
 from gotlang.types import DYNAMIC, FLOAT, fits

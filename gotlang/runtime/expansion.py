@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, final
 from msgspec import Struct
 
 from gotlang.errors import EvaluationError, GotError, LimitExceeded
-from gotlang.estimate.remaining import CallsRemaining
+from gotlang.estimate.critical_path import CallsRemaining
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import changes_graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gotlang.ir import program as ir
-from gotlang.ir.naming import ROUND
+from gotlang.ir.names import ROUND
 from gotlang.runtime.graph import DONE, Frame, Handle, Operation
 from gotlang.syntax.expressions import Reference
 from gotlang.thought import Thought

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from gotlang.cache.base import Cache
 from gotlang.cache.coordination import Coordination
 from gotlang.errors import RunError, UsageError
-from gotlang.estimate.remaining import CallsRemaining
+from gotlang.estimate.critical_path import CallsRemaining
 from gotlang.gc_tuning import relaxed_gc
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
@@ -28,7 +28,7 @@ from gotlang.runtime.sampler.events import Observer, guarded
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.limits import RequestLimits
 from gotlang.runtime.sampler.sampler import Sampler
-from gotlang.runtime.scoring import score
+from gotlang.runtime.score import score
 from gotlang.types import OptionalType, accepts, fits, of_value
 
 
@@ -137,13 +137,13 @@ def _tools(*step: Any) -> Handle:
 
 
 def _search(*step: Any) -> Handle:
-    from gotlang.runtime.searching import search
+    from gotlang.runtime.search import search
 
     return search(*step)
 
 
 def _first(*step: Any) -> Handle:
-    from gotlang.runtime.choosing import first
+    from gotlang.runtime.first import first
 
     return first(*step)
 

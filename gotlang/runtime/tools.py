@@ -18,7 +18,7 @@ from gotlang.ir import program as ir
 from gotlang.models.base import Completion, Message, Model, ToolCall, ToolSpec
 from gotlang.operations.checks import count
 from gotlang.operations.record import DEFAULT_TURNS, MOST_CALLS_A_TURN, PROTOCOLS
-from gotlang.operations.sampling import Responses
+from gotlang.operations.sampled import Responses
 from gotlang.operations.step import LineKey
 from gotlang.patterns import lazy_pattern
 from gotlang.runtime.context import Context

@@ -13,7 +13,7 @@ from gotlang.operations.names import free_names
 from gotlang.semantics.metrics import misfit_of
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Symbols
-from gotlang.semantics.varying import reached
+from gotlang.semantics.variations import reached
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.operations.match import Key, key_of, key_text, narrowed_by, options, possible
-from gotlang.operations.sampling import Sampling
+from gotlang.operations.sampled import Sampling
 from gotlang.operations.search import BACKUPS, CLAUSES, SELECTIONS, selections
 from gotlang.scope import SKIPPED, UNKNOWN, Facts, Narrowed, PoolType, Scope, Variable
-from gotlang.semantics import narrowing
+from gotlang.semantics import conditions
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.facts import leaving_one, require_one_score
 from gotlang.semantics.steps import REPEAT, check_setting, check_settings, setting, value_pool
@@ -70,8 +70,8 @@ def check_match(checker: BlockChecker, node: n.Match, pool: PoolType, scope: Sco
     right = not any(map(n.is_lost, node.branches))
 
     def inside(known: Type) -> tuple[PoolType, Scope]:
-        facts: Narrowed = {node.subject: known} if narrowing.is_subject(node.subject) else {}
-        inner, names = narrowing.inside(facts, pool, scope)
+        facts: Narrowed = {node.subject: known} if conditions.is_subject(node.subject) else {}
+        inner, names = conditions.inside(facts, pool, scope)
         if checker.expressions.quiet(node.subject, names.whole(inner)) != known:
             checker.pools[id(node.subject)] = PoolType(
                 type_, True

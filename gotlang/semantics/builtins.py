@@ -21,8 +21,8 @@ from gotlang.errors import EvaluationError, LimitExceeded
 from gotlang.operations.checks import frozen
 from gotlang.operations.record import wrong_in_regex
 from gotlang.patterns import lazy_pattern
+from gotlang.semantics.bm25 import Ranking
 from gotlang.semantics.limits import MAX_ELEMENTS
-from gotlang.semantics.ranking import Ranking
 from gotlang.syntax.expressions import Call, Constant
 from gotlang.types import (
     ANY,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from gotlang.diagnostics import Fix, Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.scope import THOUGHT_FUNCTIONS, Narrowed, PoolType, Scope, Variable
-from gotlang.semantics import narrowing
+from gotlang.semantics import conditions
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS, Builtin, misfit, result, with_pattern
 from gotlang.semantics.facts import FACT_OF, refuse_asking, require
 from gotlang.semantics.mismatch import code_and_help, in_words, of_elements, of_product, of_sum
@@ -77,8 +77,8 @@ class ExpressionChecker:
     def infer(self, node: e.Expression, scope: Scope, wanted: Type | None = None) -> Type:
         """The type of an expression with the names of `scope`; `wanted` is that of its place, where lists and
         records are looked at part by part."""
-        if scope.narrowing and narrowing.is_subject(node):
-            found = scope.narrowed_type(node, narrowing.names_of(node))
+        if scope.narrowing and conditions.is_subject(node):
+            found = scope.narrowed_type(node, conditions.names_of(node))
             if found is not None:
                 return found
         match node:
@@ -137,7 +137,7 @@ class ExpressionChecker:
 
     def facts(self, condition: e.Expression, scope: Scope, holds: bool = True) -> Narrowed:
         """What is known of types where a condition holds, or where it does not."""
-        return narrowing.facts(condition, holds, scope, self.quiet)
+        return conditions.facts(condition, holds, scope, self.quiet)
 
     def quiet(self, node: e.Expression, scope: Scope) -> Type:
         """The type of an expression; nothing is reported."""
@@ -154,11 +154,11 @@ class ExpressionChecker:
         self, condition: e.Expression, holds: bool, pool: PoolType, scope: Scope, whole: Scope
     ) -> tuple[PoolType, Scope]:
         """The pool and the names where a condition, which sees those of `whole`, holds or does not."""
-        return narrowing.inside(self.facts(condition, whole, holds), pool, scope)
+        return conditions.inside(self.facts(condition, whole, holds), pool, scope)
 
     def selected(self, condition: e.Expression, pool: PoolType, each: Scope) -> Type:
         """The type of the thoughts of a pool of which a condition holds."""
-        return narrowing.narrowed_thought(pool.type, "it", self.facts(condition, each))
+        return conditions.narrowed_thought(pool.type, "it", self.facts(condition, each))
 
     def _solid(self, node: e.Expression, found: Type, wanted: Type = DYNAMIC) -> Type:
         """The type of what is taken apart or computed with: neither none nor `any`, which are reported."""

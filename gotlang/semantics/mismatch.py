@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from gotlang.scope import PoolType
-from gotlang.semantics.narrowing import is_subject
+from gotlang.semantics.conditions import is_subject
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression

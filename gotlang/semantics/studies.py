@@ -15,7 +15,7 @@ from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.metrics import misfit_of
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature, Symbols
-from gotlang.semantics.varying import SCHEME, STRUCTURE, VaryCheck, name_of, reached
+from gotlang.semantics.variations import SCHEME, STRUCTURE, VaryCheck, name_of, reached
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

@@ -21,9 +21,9 @@ from typing import IO, Annotated, Final, final
 
 from msgspec import Meta, Struct
 
+from gotlang.disk import replace_file
 from gotlang.errors import UsageError
 from gotlang.report.history import History
-from gotlang.writing import replace_file
 
 START_S: Final = 20.0
 """How long a process may take to record its run."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
+from gotlang.disk import real_path
 from gotlang.errors import CacheError
 from gotlang.options import default_cache
 from gotlang.report.formats import view
@@ -17,7 +18,6 @@ from gotlang.report.picture import COLORS, Picture
 from gotlang.report.recorded import facts_of, sources_of, title_of_run
 from gotlang.studio.records import is_simulated
 from gotlang.studio.site import Studio
-from gotlang.writing import real_path
 
 
 def path_of_cache(studio: Studio, record: RunRecord) -> str | None:

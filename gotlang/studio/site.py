@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gotlang.disk import real_path
 from gotlang.errors import GotError, UsageError
 from gotlang.report.history import History
 from gotlang.report.page import asset
@@ -25,7 +26,6 @@ from gotlang.studio.guard import Guard
 from gotlang.studio.pages import PAGES
 from gotlang.studio.processes import Processes
 from gotlang.studio.views import missing, refused
-from gotlang.writing import real_path
 
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _MOST_FILES: Final = 500

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
+from gotlang.disk import replace_file
 from gotlang.errors import UsageError, reporting
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.studio.site import Studio
-from gotlang.writing import replace_file
 
 _TAG: Final = re.compile(r"[\w.:-]{1,40}")
 _MOST_TAGS: Final = 20

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 from gotlang.frozen import Frozen
 from gotlang.templates.nodes import Data, Name, Shown, TemplateNode
 from gotlang.templates.parser import names, parse
-from gotlang.templates.rendering import FAILURES, Rendering
+from gotlang.templates.render_state import FAILURES, Rendering
 
 if TYPE_CHECKING:
     from gotlang.templates.typed import Problem

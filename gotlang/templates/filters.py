@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from gotlang.errors import TemplateError
 from gotlang.patterns import lazy_pattern
 from gotlang.templates.nodes import Missing
-from gotlang.templates.rendering import JSON, Rendering, kind, short
+from gotlang.templates.render_state import JSON, Rendering, kind, short
 
 WIDEST = 100
 """Spaces an indentation may have."""

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 from msgspec import Struct
 
 from gotlang.errors import TemplateError
-from gotlang.templates.rendering import Rendering, kind, short
+from gotlang.templates.render_state import Rendering, kind, short
 
 
 @final

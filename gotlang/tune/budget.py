@@ -16,9 +16,9 @@ from gotlang.cache.coordination import Coordination
 from gotlang.estimate.cost import estimate
 from gotlang.ir.program import Program, Prompt, Scheme
 from gotlang.models.prices import Spent, dollars
-from gotlang.runtime.estimating import Sizes
 from gotlang.runtime.sampler.budget import exact
 from gotlang.runtime.sampler.shared import SharedBudget
+from gotlang.runtime.sizes import Sizes
 
 
 @final

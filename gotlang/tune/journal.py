@@ -24,7 +24,7 @@ from typing import Any, Final, final
 
 from optuna.storages.journal import BaseJournalBackend
 
-from gotlang import writing
+from gotlang import disk
 from gotlang.errors import CacheError, UsageError
 from gotlang.records import escaped
 
@@ -51,8 +51,8 @@ class StudyJournal(BaseJournalBackend):
         self._forgotten = 0
         """Operations that were read before, and are not asked for again."""
         try:
-            writing.create_file(path, _HEAD)
-            self._file = writing.open_own(path)
+            disk.create_file(path, _HEAD)
+            self._file = disk.open_own(path)
         except OSError as error:
             raise UsageError(
                 f"cannot open the storage {path}: {error.strerror}", help="`--storage` names another file"
@@ -102,7 +102,7 @@ class StudyJournal(BaseJournalBackend):
         content, at = self._content(self._end, size), 0
         if not self._end:
             if content != _HEAD and (_HEAD.startswith(content) or _OLD.startswith(content)):
-                return writing.truncate(self._file, 0)  # new, or its first line was torn
+                return disk.truncate(self._file, 0)  # new, or its first line was torn
             if not content.startswith((_HEAD, _OLD)):
                 raise UsageError(f"{self.path} is not the storage of a study", help="name another file")
             at = self._head = len(_HEAD) if content.startswith(_HEAD) else 0
@@ -120,7 +120,7 @@ class StudyJournal(BaseJournalBackend):
             )
         self._end += at
         if self._end < size:
-            writing.truncate(self._file, self._end)
+            disk.truncate(self._file, self._end)
             _LOG.warning(
                 "the last line of %s was not written whole: it is dropped and repeated",
                 escaped(str(self.path)),
@@ -138,12 +138,12 @@ class StudyJournal(BaseJournalBackend):
         with self._explained():
             os.lseek(self._file, self._end, os.SEEK_SET)
             try:
-                writing.write_all(self._file, content)
+                disk.write_all(self._file, content)
                 if durable:
-                    writing.sync(self._file)
+                    disk.sync(self._file)
             except OSError:
                 with suppress(OSError):  # otherwise the next one to read it cuts it off
-                    writing.truncate(self._file, self._end)
+                    disk.truncate(self._file, self._end)
                 raise
 
     @contextmanager

@@ -15,17 +15,17 @@ from gotlang.compiler import Compilation
 from gotlang.data.selection import ALL, RowSelection
 from gotlang.data.table import Table
 from gotlang.diagnostics import Diagnostic, Report
+from gotlang.disk import reject_device
 from gotlang.errors import CompileError, NotTrusted, UsageError
 from gotlang.evaluate.evaluation import check_truth
 from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset, reads_truth
 from gotlang.files import beside, compile_file, project, read_source
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
-from gotlang.reading import reject_device
 from gotlang.semantics.aims import sides
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.studies import OPTIONS, Target, check_study, method
-from gotlang.semantics.varying import text_problem
+from gotlang.semantics.variations import text_problem
 from gotlang.span import NOWHERE, Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

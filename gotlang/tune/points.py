@@ -27,7 +27,7 @@ from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
 from gotlang.runtime.sampler.events import Asked, Event, Observer, guarded
 from gotlang.semantics.aims import BASELINE
-from gotlang.semantics.varying import SCHEME, STRUCTURE
+from gotlang.semantics.variations import SCHEME, STRUCTURE
 from gotlang.session import Session
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e

@@ -32,6 +32,7 @@ from typing import Any, TextIO, final
 
 import msgspec
 
+from gotlang.disk import read_own, replace_file
 from gotlang.errors import BudgetExceeded, CacheError, GotError, RunError, UsageError
 from gotlang.evaluate.evaluation import RowRun
 from gotlang.evaluate.rows import Row
@@ -40,7 +41,6 @@ from gotlang.ir.program import Prompt
 from gotlang.options import Options
 from gotlang.packages import pip_install
 from gotlang.program import CheckedProgram
-from gotlang.reading import read_own
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.result import Result
 from gotlang.runtime.sampler.events import Asked, Event
@@ -52,7 +52,6 @@ from gotlang.tune.plan import SEEDS, PromptSearch
 from gotlang.tune.points import PointRunner
 from gotlang.tune.proposer import Proposed, Proposer, StopOptimizer
 from gotlang.tune.tuned import PromptTexts, Shot, rewritten
-from gotlang.writing import replace_file
 
 ANSWER = "answer"
 

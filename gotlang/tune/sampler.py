@@ -19,7 +19,7 @@ from gotlang.estimate.cost import CostRange, costs_of
 from gotlang.evaluate.rows import Row
 from gotlang.ir.evaluate import evaluate
 from gotlang.operations.names import free_names
-from gotlang.runtime.estimating import Sizes
+from gotlang.runtime.sizes import Sizes
 from gotlang.tune.plan import SEEDS, Method
 from gotlang.tune.points import Measured, PointRunner, excess, known_pairs, mean
 from gotlang.tune.space import Point, Space, Value, key_of

@@ -21,7 +21,7 @@ from gotlang.ir.program import Domain, Param, Prompt
 from gotlang.ir.prompts import build_domain
 from gotlang.operations.names import free_names
 from gotlang.operations.record import MODEL_SETTINGS
-from gotlang.semantics.varying import MODELS, SCHEME, STRUCTURE, TEXT_PARTS, reached
+from gotlang.semantics.variations import MODELS, SCHEME, STRUCTURE, TEXT_PARTS, reached
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression

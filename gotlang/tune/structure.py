@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from gotlang.errors import UsageError
 from gotlang.program import CheckedProgram
-from gotlang.semantics.varying import MODELS, STRUCTURE, name_of, values_of
+from gotlang.semantics.variations import MODELS, STRUCTURE, name_of, values_of
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.rewrites import Variant, simplest, variant, variants
 

@@ -26,6 +26,7 @@ from gotlang import data
 from gotlang.cache.coordination import Coordination
 from gotlang.cache.memory import MemoryCache
 from gotlang.cache.sqlite import SqliteCoordination
+from gotlang.disk import open_own
 from gotlang.engine import opened
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.evaluate.evaluation import Engine
@@ -33,9 +34,9 @@ from gotlang.evaluate.rows import as_table
 from gotlang.models.prices import dollars
 from gotlang.options import Options
 from gotlang.packages import pip_install
-from gotlang.runtime.estimating import Sizes
 from gotlang.runtime.sampler.shared import ROLE
-from gotlang.semantics.varying import SCHEME
+from gotlang.runtime.sizes import Sizes
+from gotlang.semantics.variations import SCHEME
 from gotlang.session import Session, run_to_end
 from gotlang.tune.budget import StudyBudget, costliest_call
 from gotlang.tune.judge import (
@@ -60,7 +61,6 @@ from gotlang.tune.structure import simplified
 from gotlang.tune.trials import Trial, TrialStore, lost
 from gotlang.tune.tuned import Tuned
 from gotlang.version import __version__
-from gotlang.writing import open_own
 
 FOLDER = Path(".gotc") / "tune"
 """Where studies are stored, relative to the current folder."""

@@ -14,22 +14,21 @@ from typing import Any, TypeVar, final
 import msgspec
 
 from gotlang.compiler import Compilation, compile_source
+from gotlang.disk import in_the_form_of, read_bounded, real_path, replace_file
 from gotlang.errors import UsageError, reporting
 from gotlang.ir.program import Program
 from gotlang.ir.text import value_text
 from gotlang.operations.names import free_names
 from gotlang.packages import in_package
 from gotlang.program import CheckedProgram
-from gotlang.reading import read_bounded
 from gotlang.records import InvalidRecord, escaped, from_json, from_plain, to_json
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.varying import ASKED, SCHEME, STRUCTURE, VARIED
+from gotlang.semantics.variations import ASKED, SCHEME, STRUCTURE, VARIED
 from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
 from gotlang.syntax.texts import long_lines, quote
 from gotlang.tune.structure import restructured
-from gotlang.writing import in_the_form_of, real_path, replace_file
 
 P = TypeVar("P", bound=CheckedProgram)
 

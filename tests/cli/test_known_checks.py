@@ -271,7 +271,7 @@ def test_a_run_does_not_look_again_for_what_a_check_has_found(folder: Path) -> N
         "click",
         "typing_extensions",
         "gotlang.statistics",
-        "gotlang.runtime.searching",
+        "gotlang.runtime.search",
     }
     assert heavy & set(last) == set()
     assert len({name for name in last if "dataclass:" not in name}) < 360

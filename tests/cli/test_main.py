@@ -21,7 +21,7 @@ from gotlang.cli.group import gotc as group
 from gotlang.cli.main import exit_code
 from gotlang.cli.options import DEFAULT_CONCURRENCY, SCHEDULES
 from gotlang.cli.run import run_command
-from gotlang.semantics import varying
+from gotlang.semantics import variations
 from gotlang.version import __version__
 
 
@@ -109,7 +109,7 @@ def test_names_that_are_spelt_twice_are_the_same() -> None:
     from gotlang.runtime.context import DEFAULT_CONCURRENCY as CONCURRENCY
     from gotlang.runtime.engine import SCHEDULERS
 
-    assert tuple(SCHEDULERS) == SCHEDULES == varying.SCHEDULES
+    assert tuple(SCHEDULERS) == SCHEDULES == variations.SCHEDULES
     assert CONCURRENCY == DEFAULT_CONCURRENCY
     assert set(SHARED) <= {o.removeprefix("--") for p in dict(every_command())["run"].params for o in p.opts}
 
@@ -222,9 +222,9 @@ def test_a_wrong_file_is_an_error(gotc: Gotc, folder: Path, text: str, word: str
 def test_a_mistake_of_ours_is_a_short_report(
     gotc: Gotc, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import gotlang.cli.checking
+    import gotlang.cli.programs
 
-    monkeypatch.setattr(gotlang.cli.checking, "source", lambda path: 1 / 0)
+    monkeypatch.setattr(gotlang.cli.programs, "source", lambda path: 1 / 0)
     done = gotc("check", "vote.got")
     assert done.code == 70
     assert __version__ in done.err
@@ -235,12 +235,12 @@ def test_a_mistake_of_ours_is_a_short_report(
 
 
 def test_ctrl_c_anywhere_is_130(gotc: Gotc, monkeypatch: pytest.MonkeyPatch) -> None:
-    import gotlang.cli.checking
+    import gotlang.cli.programs
 
     def pressed(path: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gotlang.cli.checking, "source", pressed)
+    monkeypatch.setattr(gotlang.cli.programs, "source", pressed)
     done = gotc("check", "vote.got")
     assert (done.code, "Traceback" in done.err) == (130, False)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import gotlang.disk
 import gotlang.models.failures
-import gotlang.writing
 from gotlang.cache.base import StoredSample
 from gotlang.cache.codec import Put
 from gotlang.cache.sqlite import SqliteCache, SqliteCoordination
@@ -60,13 +60,13 @@ def _in_place() -> None:
             file.flush()
             file.write(content[len(content) // 2 :])
 
-    for module in (gotlang.writing, gotlang.report.history, gotlang.models.capabilities):
+    for module in (gotlang.disk, gotlang.report.history, gotlang.models.capabilities):
         module.replace_file = write  # type: ignore[attr-defined]
 
 
 def _unsynced() -> None:
     """Files are put in their place, and operations of studies written, without a sync."""
-    gotlang.writing.sync = lambda file: None
+    gotlang.disk.sync = lambda file: None
 
 
 def _forgetful() -> None:

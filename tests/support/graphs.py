@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from gotlang.changes.change import Change, GraphError
 from gotlang.changes.layout import carry_out
 from gotlang.changes.view import Place, View
-from gotlang.estimate.remaining import CallsRemaining
+from gotlang.estimate.critical_path import CallsRemaining
 from gotlang.ir import program as ir
 from gotlang.runtime.context import Context
 from gotlang.runtime.expansion import Expander

@@ -12,7 +12,7 @@ from gotlang.api import Program, compile
 from gotlang.compiler import compile_source, handed_in
 from gotlang.diagnostics import Diagnostic, render
 from gotlang.errors import GotError, RunError
-from gotlang.estimate.remaining import CallsRemaining
+from gotlang.estimate.critical_path import CallsRemaining
 from gotlang.ir import program as ir
 from gotlang.ir.effects import Effects
 from gotlang.ir.parse import from_text

@@ -8,10 +8,10 @@ from typing import final
 
 from gotlang.cache.cassette import RecordedModel, cassette_lines, check_replaceable
 from gotlang.cache.memory import MemoryCache
+from gotlang.disk import Draft
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
 from gotlang.runtime.sampler.events import Asked, Event, MissingSample
-from gotlang.writing import Draft
 
 
 @final

@@ -27,7 +27,6 @@ from gotlang.errors import (
     Waiting,
 )
 from gotlang.models.base import AlreadyCached, Completion, Listener, Model, Permit, Reply, Request, Usage
-from gotlang.runtime.ending import Enough
 from gotlang.runtime.sampler.budget import Allowance, Budget
 from gotlang.runtime.sampler.events import (
     Asked,
@@ -40,6 +39,7 @@ from gotlang.runtime.sampler.events import (
 )
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.limits import RequestQueue
+from gotlang.runtime.stop_when import Enough
 
 if TYPE_CHECKING:
     from gotlang.runtime.graph import Operation

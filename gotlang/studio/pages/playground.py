@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from gotlang.api import Program
 from gotlang.data import parse_value
+from gotlang.disk import in_the_form_of, replace_file
 from gotlang.editing.completion import completions
 from gotlang.editing.documents import SUFFIX, Document, analyzed
 from gotlang.errors import CompileError, UsageError
@@ -26,7 +27,6 @@ from gotlang.studio.processes import RunLimits
 from gotlang.studio.records import record_of
 from gotlang.studio.site import Studio, studio_of
 from gotlang.studio.views import PageView, as_json, content
-from gotlang.writing import in_the_form_of, replace_file
 
 LINK = ("Playground", "/playground")
 _VIEW: Final = PageView("playground.html", ("playground.css",), ("codemirror.js", "playground.js"))

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gotlang import writing
-from gotlang.writing import Draft, open_own, real_path, replace_file
+from gotlang import disk
+from gotlang.disk import Draft, open_own, real_path, replace_file
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_a_step_that_fails_leaves_the_old_file_and_nothing_else(
     def full(*_: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(writing, step, full)
+    monkeypatch.setattr(disk, step, full)
     with pytest.raises(OSError, match="No space left"):
         replace_file("x", b"new")
     assert Path("x").read_bytes() == b"old"
@@ -62,7 +62,7 @@ def test_a_step_that_fails_leaves_the_old_file_and_nothing_else(
 
 def test_a_write_that_takes_a_part_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
-    monkeypatch.setattr(writing, "write", lambda file, content: real(file, content[:3]))
+    monkeypatch.setattr(disk, "write", lambda file, content: real(file, content[:3]))
     replace_file("x", b"0123456789")
     assert Path("x").read_bytes() == b"0123456789"
 

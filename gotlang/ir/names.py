@@ -9,7 +9,7 @@ from typing import final
 
 from msgspec.structs import replace
 
-from gotlang.ir.asking import START_POOL
+from gotlang.ir.model_scores import START_POOL
 from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import with_parts
 
