@@ -46,7 +46,6 @@ class Displayed:
         """The whole result as plain JSON data, as `--json` prints it."""
 
     def __repr__(self) -> str:
-        # asyncio itself calls it at the end of every run, so it is short.
         (_, first), *rest = self.facts()
         return f"<{type(self).__name__} {', '.join([first, *(f'{name} {text}' for name, text in rest)])}>"
 

@@ -48,11 +48,18 @@ def run_to_end(work: Coroutine[Any, Any, T], *, virtual: bool) -> T:
     Inside a running loop (as in a notebook) that loop is in a thread of its own.
     """
 
+    found: list[T] = []
+
+    async def keep() -> None:
+        # At its end asyncio makes a text of what its task returned, for an error that it catches.
+        found.append(await work)
+
     def go() -> T:
         from gotlang.models.loops import VirtualTimeLoop
 
         with asyncio.Runner(loop_factory=VirtualTimeLoop if virtual else None) as runner:
-            return runner.run(work)
+            runner.run(keep())
+        return found[0]
 
     try:
         asyncio.get_running_loop()

@@ -12,6 +12,7 @@ import pytest
 from support.timing import within
 
 from gotlang.models.loops import VirtualTimeLoop
+from gotlang.session import run_to_end
 
 T = TypeVar("T")
 HOUR = 3600.0
@@ -143,3 +144,21 @@ def test_threads_are_given_time_to_end() -> None:
 
     run(main())
     assert ended
+
+
+@pytest.mark.parametrize("virtual", [False, True])
+def test_nobody_asks_a_result_for_its_text(virtual: bool) -> None:
+    asked = []
+
+    class Result:
+        """One whose text takes long, as an evaluation's does, which has the intervals of its metrics."""
+
+        def __repr__(self) -> str:
+            asked.append(self)
+            return "a result"
+
+    async def work() -> Result:
+        return Result()
+
+    assert isinstance(run_to_end(work(), virtual=virtual), Result)
+    assert not asked
