@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,14 @@ def inputs(
     wanted: Mapping[str, Type],
     optional: Mapping[str, Type] | None = None,
 ) -> dict[str, Any]:
-    """The values of one row for a program's inputs, each converted to its type.
+    """The values of one row for a program's inputs, as `input_reader` reads them."""
+    return input_reader(table, mapping, wanted, optional)(row_number)
+
+
+def input_reader(
+    table: Table, mapping: Mapping[str, str], wanted: Mapping[str, Type], optional: Mapping[str, Type] | None
+) -> Callable[[int], dict[str, Any]]:
+    """What reads a row's values for a program's inputs, each converted to its type.
 
     `mapping` gives the column of an input (`--map INPUT=COLUMN`). Other inputs take the column of their name,
     in the same case or else in any; a list may take several, numbered from 1: `documents` takes `document1`,
@@ -33,7 +40,6 @@ def inputs(
     have a column; those of `optional` (such as `truth`) are left out without one. Raises UsageError with the
     place.
     """
-    row = table.row(row_number)
     types = {**wanted, **(optional or {})}
     for name in mapping:
         if name not in types:
@@ -43,35 +49,47 @@ def inputs(
                 help=f"did you mean `{near}`?" if near else f"the inputs are: {', '.join(types) or 'none'}",
             )
     columns = named_columns(table, types, mapping)
-    values: dict[str, Any] = {}
+    parts: dict[str, tuple[str, ...]] = {}
     for name, type_ in types.items():
-        if isinstance(type_, ListType) and name not in columns and (parts := numbered(table, name)):
-            values[name] = [_value(table, row, row_number, part, type_.element, name) for part in parts]
-        elif name in columns and len(parts := split_columns(table, columns[name])) > 1:
-            if not isinstance(type_, ListType):
+        if name in columns:
+            parts[name] = split_columns(table, columns[name])
+        elif isinstance(type_, ListType):
+            parts[name] = numbered(table, name)
+
+    def read(row_number: int) -> dict[str, Any]:
+        row = table.row(row_number)
+        values: dict[str, Any] = {}
+        for name, type_ in types.items():
+            of = parts.get(name, ())
+            if name not in columns and of and isinstance(type_, ListType):
+                values[name] = [_value(table, row, row_number, part, type_.element, name) for part in of]
+            elif len(of) > 1:
+                if not isinstance(type_, ListType):
+                    raise UsageError(
+                        f"`{name}` is {type_}, and only a list accepts several columns: {columns[name]}"
+                    )
+                values[name] = []
+                for part in of:
+                    several = isinstance(row.get(part), list) or (table.as_text and row[part].startswith("["))
+                    found = _value(table, row, row_number, part, type_ if several else type_.element, name)
+                    values[name] += found if several else [found]
+            elif name in columns and columns[name] in row:
+                values[name] = _value(table, row, row_number, columns[name], type_, name)
+            elif name in wanted and isinstance(type_, OptionalType):
+                values[name] = None
+            elif name in wanted and name in columns:
                 raise UsageError(
-                    f"`{name}` is {type_}, and only a list accepts several columns: {columns[name]}"
+                    f"{table.path}, row {row_number} has no `{columns[name]}`, required by input `{name}`"
                 )
-            values[name] = []
-            for part in parts:
-                several = isinstance(row.get(part), list) or (table.as_text and row[part].startswith("["))
-                found = _value(table, row, row_number, part, type_ if several else type_.element, name)
-                values[name] += found if several else [found]
-        elif name in columns and columns[name] in row:
-            values[name] = _value(table, row, row_number, columns[name], type_, name)
-        elif name in wanted and isinstance(type_, OptionalType):
-            values[name] = None
-        elif name in wanted and name in columns:
-            raise UsageError(
-                f"{table.path}, row {row_number} has no `{columns[name]}`, required by input `{name}`"
-            )
-        elif name in wanted:
-            near = nearest(name, table.columns) or "COLUMN"
-            raise UsageError(
-                f"{table.path} has no column `{name}`, required by the input of that name",
-                help=f"choose one: `--map {name}={near}`; it has: {', '.join(table.columns)}",
-            )
-    return values
+            elif name in wanted:
+                near = nearest(name, table.columns) or "COLUMN"
+                raise UsageError(
+                    f"{table.path} has no column `{name}`, required by the input of that name",
+                    help=f"choose one: `--map {name}={near}`; it has: {', '.join(table.columns)}",
+                )
+        return values
+
+    return read
 
 
 def _value(table: Table, row: Mapping[str, Any], row_number: int, column: str, type_: Type, name: str) -> Any:

@@ -28,7 +28,7 @@ from typing import Any, final, overload
 
 from gotlang.answers.conversion import convert, from_text, same_name
 from gotlang.data import load
-from gotlang.data.inputs import documents, inputs, named_columns, numbered, split_columns
+from gotlang.data.inputs import documents, input_reader, named_columns, numbered, split_columns
 from gotlang.data.selection import ALL, RowSelection
 from gotlang.data.table import Table
 from gotlang.errors import ReadError, UsageError
@@ -160,8 +160,10 @@ def read_dataset(
     found = match(table, wanted, scheme.truth if compared else None, mapping)
     optional = {TRUTH: scheme.truth} if TRUTH in found.columns and TRUTH not in wanted else {}
 
+    read = input_reader(table, found.columns, wanted, optional)
+
     def row(number: int) -> Row:
-        values = inputs(table, number, found.columns, wanted, optional)
+        values = read(number)
         return Row(number, values, values.pop(TRUTH, None) if optional else None)
 
     rows: Sequence[Row] = _Rows(row, selection.numbers(table) if numbers is None else numbers)
