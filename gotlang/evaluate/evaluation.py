@@ -22,7 +22,6 @@ from gotlang.evaluate.rows import Dataset, Row, looks_at_truth
 from gotlang.evaluate.runs import METRICS, SPENDINGS, StoredRuns, Tally
 from gotlang.evaluate.runs import RowRun as RowRun
 from gotlang.ir import program as ir
-from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program, Scheme
 from gotlang.metric import NO_TRUTH, Metric, ScoreKind, kind_of, measure, steps
 from gotlang.metric import looks_at_truth as needs_truth
@@ -507,7 +506,7 @@ async def run_one(
     count_missing: bool,
 ) -> RowRun:
     """One run of a row. Raises UsageError for inputs that no run accepts."""
-    counter = _MissingCounter(runner.observe)
+    counter, evaluate = _MissingCounter(runner.observe), runner.tables.evaluate
     if repeat or count_missing:
         settings = structs.replace(runner.settings, seed=runner.settings.seed + repeat)
         observe = counter if count_missing else runner.observe
@@ -526,8 +525,6 @@ async def run_one(
             return RowRun(row, repeat, **found)
         outcome = spent  # what it spent until then counts; its seconds are not of a path to a result
     else:
-        scores = {s.name: s for s in runner.program.scores}
-        evaluate = Evaluator(scores, runner.functions, runner.program.results)
         scored = metric.score(outcome.score, outcome.value, row.inputs, evaluate, runner.params)
         more = measure(measures, outcome.value, row.inputs, row.truth, evaluate, runner.params)
         why = {"score": scored.reason, "correct": _unmeasured(runner.program, scheme, row, outcome)}

@@ -37,6 +37,8 @@ Compiled = Callable[[Names], Any]
 
 MAX_CALLS = 50
 """The deepest nesting of calls between scores."""
+_MOST_KEPT = 20_000
+"""Expressions that an evaluator keeps; calls of tools make new ones in each run."""
 
 
 @final
@@ -64,8 +66,9 @@ class Evaluator:
         """The value of an expression. Raises EvaluationError, also for what Python's operators raise."""
         found = self._compiled.get(id(node))
         if found is None:
-            found = (node, self._compile(node))
-            self._compiled[id(node)] = found
+            if len(self._compiled) >= _MOST_KEPT:
+                self._compiled.clear()
+            found = self._compiled[id(node)] = (node, self._compile(node))
         if self._depth == 0:
             self._fuel.left = self._steps
             if self._lists:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, final
 
 from msgspec import Struct, field
@@ -12,10 +11,10 @@ from msgspec import Struct, field
 from gotlang.errors import GotError, OperationFailed
 from gotlang.ir.effects import Effects
 from gotlang.ir.evaluate import Evaluator
-from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Program
 from gotlang.models.base import Media, Model
 from gotlang.runtime.graph import FAILED, REMOVED, Graph, Operation, PathKey, before, path_key, path_text
+from gotlang.runtime.program_tables import ProgramTables
 from gotlang.runtime.sampler.events import Event, Failure, Observer
 from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.span import NOWHERE
@@ -46,11 +45,11 @@ class RunSettings(Struct, frozen=True):
 
 
 @final
-class Context(Struct, dict=True):
-    """The parts of one run. `truth` is the known answer (`has_truth` says whether there is one)."""
+class Context(Struct):
+    """The parts of one run, and the `tables` of its program. `truth` is the known answer (`has_truth` says
+    whether there is one)."""
 
-    program: Program
-    evaluate: Evaluator
+    tables: ProgramTables
     graph: Graph
     sampler: Sampler
     models: Callable[[str | None], Model]
@@ -78,21 +77,26 @@ class Context(Struct, dict=True):
     """Samples that were not requested, because of the budget or an interruption."""
     cut_off: set[Operation] = field(default_factory=set)
     """The operations that asked for them."""
-    used_names: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """The names that an expression of a step uses, by its id."""
-    calls_known: dict[tuple[str, int, int], Any] = field(default_factory=dict)
-    """What is known of a step's calls of a prompt, by its name and the ids of the arguments and settings."""
     media: Mapping[tuple[str, str], Media] = field(default_factory=dict)
     """The images and files of the inputs, by kind and path."""
     give_up: Callable[[], None] = field(default=lambda: None)
     """Cancels what nothing needs any more."""
     calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
 
-    @cached_property
+    @property
+    def program(self) -> Program:
+        """The program."""
+        return self.tables.program
+
+    @property
+    def evaluate(self) -> Evaluator:
+        """What evaluates its expressions."""
+        return self.tables.evaluate
+
+    @property
     def declared(self) -> Effects:
         """What operations may ask about the program."""
-        changing = frozenset(name for name, function in self.functions.items() if changes_graph(function))
-        return Effects(self.program, changing)
+        return self.tables.effects
 
     def emit(self, event: Event) -> None:
         """Tell the observer, if there is one."""

@@ -96,7 +96,7 @@ def bound_thoughts(
 
 
 @final
-class _Known(Struct, frozen=True):
+class _PromptUse(Struct, frozen=True):
     """What all calls of a prompt by a step have in common: the settings of both, the examples as they are
     `shown`, the names that its arguments have `used`, and whether these or the settings look at thoughts.
     `given` are the step's own arguments and settings: kept, so that their ids stay theirs."""
@@ -109,7 +109,7 @@ class _Known(Struct, frozen=True):
     on_pool: bool
 
     @classmethod
-    def of(cls, prompt: ir.Prompt, arguments: ir.Arguments, settings: ir.Arguments) -> _Known:
+    def of(cls, prompt: ir.Prompt, arguments: ir.Arguments, settings: ir.Arguments) -> _PromptUse:
         both = (*prompt.settings, *settings)
         used = dict.fromkeys(name for _, value in arguments for name in free_names(value))
         on_pool = any(looks_at_pool(value) for _, value in (*arguments, *both))
@@ -170,10 +170,7 @@ class Execution:
         return bound_thoughts(self.context, value, names)
 
     def used_names(self, value: e.Expression) -> tuple[str, ...]:
-        known = self.context.used_names
-        if id(value) not in known:
-            known[id(value)] = tuple(free_names(value))
-        return known[id(value)]
+        return self.context.tables.names.of(value, lambda value: tuple(free_names(value)))
 
     def score(self, name: str) -> ir.ScoreFunction:
         return self.context.declared.scores[name]
@@ -309,10 +306,11 @@ class Execution:
     ) -> ModelPromptCall:
         """A `talk` is what was said since the prompt."""
         context, frame = self.context, self.frame
-        known = context.calls_known.get((prompt, id(arguments), id(settings)))
+        calls = context.tables.calls
+        known = calls.get((prompt, id(arguments), id(settings)))
         if known is None:
-            known = _Known.of(context.declared.prompts[prompt], arguments, settings)
-            context.calls_known[prompt, id(arguments), id(settings)] = known
+            known = _PromptUse.of(context.declared.prompts[prompt], arguments, settings)
+            calls[prompt, id(arguments), id(settings)] = known
         evaluate, declared = context.evaluate, known.prompt
         pool = real((thoughts,) if isinstance(thoughts, Thought) else thoughts)
         names = self.names(thoughts) if known.on_pool else frame

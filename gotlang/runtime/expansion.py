@@ -16,10 +16,8 @@ from typing import Any, NamedTuple, final
 from msgspec import Struct
 
 from gotlang.errors import EvaluationError, GotError, LimitExceeded
-from gotlang.estimate.critical_path import CallsRemaining
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
-from gotlang.ir.foreign import changes_graph
 from gotlang.operations import record_of
 from gotlang.operations.checks import count
 from gotlang.operations.names import free_names, looks_at_pool, needed_names, own_expressions
@@ -74,28 +72,19 @@ class Expander:
     asks, a `Call` that changes graphs, `search`, `first`.
     """
 
-    def __init__(
-        self, context: Context, remaining: CallsRemaining, grown: Mapping[str, Layout | None] | None = None
-    ) -> None:
+    def __init__(self, context: Context, grown: Mapping[str, Layout | None] | None = None) -> None:
         self.context = context
         self.graph = context.graph
-        self.remaining = remaining
+        self.tables = context.tables
+        self.remaining = context.tables.remaining
         self._grown = grown or {}
-        self._layouts: dict[int, Layout | None] = {}
-        self._needed: dict[int, tuple[str, ...]] = {}
-        self._guards: dict[int, list[str]] = {}
-        self._uses: dict[int, Uses] = {}
-        self.changing = {name for name, f in context.functions.items() if changes_graph(f)}
-        """The functions of the program that change graphs."""
 
     def region(self, region: ir.Region, frame: Frame) -> Handle:
         """Lay out a region whose entry is bound in the frame; the handle of what it yields."""
         for step in region.steps:
             frame.names[step.result] = self.step(step, frame)
         found = frame.pool(region.result)
-        skipping = self._guards.get(id(region))
-        if skipping is None:
-            skipping = self._guards[id(region)] = [step.result for step in guards(region)]
+        skipping = self.tables.guards.of(region, _guards)
         if not skipping:
             return found
         # What may skip the result decides whether there is one, even where that does not use it.
@@ -105,10 +94,7 @@ class Expander:
     def step(self, step: ir.Step, frame: Frame) -> Handle:
         """Lay out one step."""
         pool = frame.pool(step.pool)
-        try:
-            layout = self._layouts[id(step)]
-        except KeyError:
-            layout = self._layouts[id(step)] = self._layout(step)
+        layout: Layout | None = self.tables.layouts.of(step, self._layout)
         if layout is not None:
             return layout(self, step, frame, pool)
         operation = Operation(step, type(step).__name__, frame, step.result, frame.origin)
@@ -137,18 +123,13 @@ class Expander:
         return [frame.pool(step.pool).operation, *waits] if on_pool else waits
 
     def needs(self, step: ir.Step) -> tuple[str, ...]:
-        """The names that a step's own expressions use; computed once."""
-        names = self._needed.get(id(step))
-        if names is None:
-            names = self._needed[id(step)] = needed_names(step)
-        return names
+        """The names that a step's own expressions use."""
+        return self.tables.needs.of(step, needed_names)
 
     def uses(self, node: e.Expression) -> Uses:
-        """What an expression of the program uses; computed once."""
-        found = self._uses.get(id(node))
-        if found is None:
-            found = self._uses[id(node)] = Uses(tuple(free_names(node)), looks_at_pool(node))
-        return found
+        """What an expression of the program uses."""
+        uses: Uses = self.tables.uses.of(node, _uses)
+        return uses
 
     def waits_for(self, node: e.Expression, frame: Frame, pool: Handle) -> list[Operation]:
         """The operations behind what an expression uses, the pool's first."""
@@ -229,6 +210,14 @@ class Expander:
         operation = self.graph.constant((), frame, name, origin)
         operation.output = Thoughts([EmptyThought(None, operation)])
         return operation
+
+
+def _guards(region: ir.Region) -> list[str]:
+    return [step.result for step in guards(region)]
+
+
+def _uses(node: e.Expression) -> Uses:
+    return Uses(tuple(free_names(node)), looks_at_pool(node))
 
 
 def behind(names: Iterable[str], frame: Frame) -> list[Operation]:
@@ -320,7 +309,7 @@ def reduce(x: Expander, step: ir.Reduce, frame: Frame, pool: Handle) -> Handle:
         handle = frame.handle(name) if name is not None else None
         source = handle.operation if handle is not None else None
     # Python that changes graphs may let the list gather more than its parts: then it has to be complete.
-    if source is not None and _one_each(source) and not x.changing:
+    if source is not None and _one_each(source) and not x.tables.changing:
         return handle_of(_merge_parts(x, step, frame, source), True)
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:

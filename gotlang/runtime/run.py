@@ -11,9 +11,7 @@ from msgspec import Struct, field
 from gotlang.cache.base import Cache
 from gotlang.cache.coordination import Coordination
 from gotlang.errors import RunError, UsageError
-from gotlang.estimate.critical_path import CallsRemaining
 from gotlang.gc_tuning import relaxed_gc
-from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model
 from gotlang.models.media import media_in
@@ -23,6 +21,7 @@ from gotlang.runtime.expansion import Expander, Layout
 from gotlang.runtime.expansion import scheme as lay_out
 from gotlang.runtime.graph import Frame, Graph, GraphFull, Handle
 from gotlang.runtime.outcome import Outcome, outcome_of
+from gotlang.runtime.program_tables import ProgramTables
 from gotlang.runtime.sampler.budget import Budget
 from gotlang.runtime.sampler.events import Observer, guarded
 from gotlang.runtime.sampler.ledger import Ledger
@@ -61,6 +60,15 @@ class Runner(Struct):
     stream: bool = False
     """Whether completions are observed while they come."""
     engines: set[GraphEngine] = field(default_factory=set)
+    _tables: ProgramTables | None = None
+
+    @property
+    def tables(self) -> ProgramTables:
+        """What its runs know of the program with these functions."""
+        tables = self._tables
+        if tables is None or tables.program is not self.program or tables.functions is not self.functions:
+            tables = self._tables = ProgramTables(self.program, self.functions)
+        return tables
 
     async def run(
         self, scheme: Scheme, inputs: Mapping[str, Any], truth: Any = None, *, has_truth: bool = False
@@ -75,8 +83,8 @@ class Runner(Struct):
             return await self._run(scheme, given, truth, has_truth)
 
     async def _run(self, scheme: Scheme, inputs: dict[str, Any], truth: Any, has_truth: bool) -> Outcome:
-        settings, remaining = self.settings, CallsRemaining(self.program)
-        order = scheduler(settings.schedule, remaining)
+        settings, tables = self.settings, self.tables
+        order = scheduler(settings.schedule, tables.remaining)
         started = asyncio.get_running_loop().time()
         notes: dict[str, None] = {}
         observe = guarded((self.record, self.observe), notes)
@@ -93,8 +101,7 @@ class Runner(Struct):
             streaming=self.stream,
         )
         context = Context(
-            self.program,
-            Evaluator({s.name: s for s in self.program.scores}, self.functions, self.program.results),
+            tables,
             Graph(),
             sampler,
             self.models,
@@ -111,7 +118,7 @@ class Runner(Struct):
         frame = Frame(params, params, scheme.name, inputs)
         try:
             grown = {"score": score, "change": self.changes, **_RARE}
-            handle = lay_out(Expander(context, remaining, grown), scheme, frame)
+            handle = lay_out(Expander(context, grown), scheme, frame)
         except GraphFull as error:
             raise RunError(error.message, help=error.help) from None
         engine = GraphEngine(context, order, settings.concurrency)

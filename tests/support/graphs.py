@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from gotlang.changes.change import Change, GraphError
 from gotlang.changes.layout import carry_out
 from gotlang.changes.view import Place, View
-from gotlang.estimate.critical_path import CallsRemaining
 from gotlang.ir import program as ir
 from gotlang.runtime.context import Context
 from gotlang.runtime.expansion import Expander
 from gotlang.runtime.graph import DONE, READY, RUNNING, STATES, WAITING, Frame, Graph, Operation
+from gotlang.runtime.program_tables import ProgramTables
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import ANY
 
@@ -172,8 +172,8 @@ class Built:
         self.graph = Graph()
         self.frame = Frame(None, None, None, {})
         missing = cast(Any, None)
-        context = Context(ir.Program("t"), missing, self.graph, missing, missing, {}, {}, {})
-        self.x = Expander(context, CallsRemaining(context.program))
+        context = Context(ProgramTables(ir.Program("t"), {}), self.graph, missing, missing, {}, {}, {})
+        self.x = Expander(context)
         self.operations: list[Operation] = []
         for at, sources in enumerate(shape.sources):
             absorbs = at in shape.absorbing

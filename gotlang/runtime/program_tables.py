@@ -1,0 +1,62 @@
+"""What is found of the parts of a program where they are first needed, and then known to all of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar, final
+
+from gotlang.estimate.critical_path import CallsRemaining
+from gotlang.ir import program as ir
+from gotlang.ir.effects import Effects
+from gotlang.ir.evaluate import Evaluator
+from gotlang.ir.foreign import changes_graph
+from gotlang.syntax import expressions as e
+
+Part = TypeVar("Part")
+T = TypeVar("T")
+
+_MOST = 20_000
+"""The most parts in a table, which then starts again: runs make steps of their own for calls of tools."""
+
+
+@final
+class PartTable(Generic[Part, T]):
+    """Something of each part of a program. The table keeps the parts: it tells them apart by identity."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Part, T]] = {}
+
+    def of(self, part: Part, find: Callable[[Part], T]) -> T:
+        """What was found of a part, or is found now."""
+        found = self._found.get(id(part))
+        if found is None:
+            if len(self._found) >= _MOST:
+                self._found.clear()
+            found = self._found[id(part)] = part, find(part)
+        return found[1]
+
+
+@final
+class ProgramTables:
+    """What all runs of a program with the same Python functions know of it.
+
+    For each step: its `layouts`, the names that it `needs`; for each expression: what it `uses`, its free
+    `names`; for each region: the `guards` that may skip it. `calls` has what all calls of a prompt by a step
+    have in common. `changing` are the functions that change graphs.
+    """
+
+    def __init__(self, program: ir.Program, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self.program = program
+        self.functions = functions
+        self.changing = frozenset(name for name, function in functions.items() if changes_graph(function))
+        self.effects = Effects(program, self.changing)
+        self.remaining = CallsRemaining(program)
+        self.evaluate = Evaluator({s.name: s for s in program.scores}, functions, program.results)
+        self.layouts = PartTable[ir.Step, Any]()
+        self.needs = PartTable[ir.Step, tuple[str, ...]]()
+        self.uses = PartTable[e.Expression, Any]()
+        self.names = PartTable[e.Expression, tuple[str, ...]]()
+        self.guards = PartTable[ir.Region, list[str]]()
+        self.calls: dict[tuple[str, int, int], Any] = {}
