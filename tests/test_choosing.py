@@ -206,7 +206,7 @@ scheme main(x: int) -> int:
 def test_a_line_that_skips_is_not_taken(block: str) -> None:
     program = compile(SKIPS.format(block=block))
     assert [program.run(x=x, options=Options(model=Timed())).value for x in (1, 2)] == [1, 20]
-    with pytest.raises(RunError, match="each of its lines was skipped"):
+    with pytest.raises(RunError, match="each of its alternatives was skipped"):
         program.run(x=3, options=Options(model=Timed()))
 
 

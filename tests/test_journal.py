@@ -96,7 +96,7 @@ def test_what_is_dropped_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureF
     with caplog.at_level(logging.WARNING):
         first = records(path)
         assert caplog.messages == [
-            f"the last line of {path} was not written whole: it is dropped and repeated"
+            f"the last line of {path} was not written completely: it is dropped and repeated"
         ]
         assert records(path) == first
     assert len(caplog.messages) == 1
@@ -251,7 +251,7 @@ def test_a_study_whose_disk_was_full_goes_on(tmp_path: Path) -> None:
     journal.write_bytes(journal.read_bytes()[:-7])
     again = gotc(*tune, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert "was not written whole: it is dropped and repeated" in again.stderr
+    assert "was not written completely: it is dropped and repeated" in again.stderr
 
 
 def test_a_result_that_cannot_be_stored_is_shown(

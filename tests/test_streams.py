@@ -215,8 +215,8 @@ scheme once(q: str) -> list[str]:
     [
         (OpenAIModel, (), "a stream was ended early"),
         (OpenAIModel, ("stream",), "does not stream"),
-        (GeminiModel, (), "tells tokens after its stream"),
-        (ResponsesModel, (), "tells tokens after its stream"),
+        (GeminiModel, (), "sends tokens after its stream"),
+        (ResponsesModel, (), "sends tokens after its stream"),
     ],
 )
 def test_a_response_ends_by_its_tokens_whenever_they_are_told(

@@ -290,7 +290,7 @@ def test_a_model_that_is_gone_ends_a_study_and_fails_no_trial(tmp_path: Path, li
     def go(model: Mortal) -> Any:
         return tune(plan, Options(model=model, cache=tmp_path / "cache.sqlite"), folder=tmp_path / "kept")
 
-    with pytest.raises(ModelError, match=r"does not answer any more: .*nobody is there"):
+    with pytest.raises(ModelError, match=r"no longer responds: .*nobody is there"):
         go(Mortal(lives))
     assert course(go(Mortal()).trials) == course(whole.trials)
 

@@ -78,7 +78,7 @@ def test_a_gain_that_is_paid_for_with_another_objective_is_a_trade_off(two: Stud
     assert [each.verdict for each in found.compared[:2]] == ["better", "worse"]
     assert judged(two, moved(BEFORE, 3, 1), COSTS).verdict == "worse"
     assert judged(two, better, COSTS).verdict == "better"
-    # Not shown to be worse, and not shown to be no worse by more than 2% either.
+    # Not shown to be worse, and possibly worse by more than 2% either.
     unclear = judged(two, better, moved(COSTS, 0.01, 0.3))
     assert [each.verdict for each in unclear.compared[:2]] == ["better", "not significant"]
     assert unclear.verdict == "trade-off"

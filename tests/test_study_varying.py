@@ -270,7 +270,7 @@ REFUSED = {
     "vary tries in 1..3, temperature in [0.0, 0.5]\nsampler grid, trials 4": "more points than the 4 trials",
     "vary temperature in 0.0..1.0\nsampler grid": "infinitely many values",
     'vary models in ["small", "large"]\nsampler cmaes': "`cmaes` needs numbers",
-    "vary deep in 1..3": 'matters only where way == "deep", and nothing of that varies',
+    "vary deep in 1..3": 'matters only where way == "deep", and none of that varies',
     "maximize right\nvary tries": "`right` needs the known answers, and .*rows.jsonl has no column",
     "minimize abs(result - truth)\nvary tries": "`truth` needs the known answers",
 }

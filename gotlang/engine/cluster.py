@@ -345,7 +345,7 @@ class Cluster:
                     node.actor.share.remote(share)
 
     async def _lose(self, node: _Node) -> None:
-        """A worker does not answer any more: what it had sent may be charged, the rest is given back."""
+        """A worker no longer responds: what it sent may be charged, the rest of its reservation returns."""
         if self._nodes.get(node.id) is not node:
             return
         del self._nodes[node.id]

@@ -1,4 +1,4 @@
-"""What every operation of a run shares."""
+"""The data that all operations of a run share."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from gotlang.span import NOWHERE
 DEFAULT_CONCURRENCY = 64
 """Concurrent requests by default."""
 DEFAULT_TIMEOUT_S = 180.0
-"""Seconds that a Python function of the program may take by default."""
+"""Default timeout of a Python function of the program, in seconds."""
 MOST_CALLS = 32
-"""Python functions that a run calls at the same time."""
+"""Maximum number of concurrent Python functions of a run."""
 
 
 @final
 class RunSettings(Struct, frozen=True):
-    """How to run. `concurrency` None means no limit, `wave` is the size of the first wave of an early-stopped
-    sampling (None: the one that is likely cheapest), `in_rounds` whether sampling that may end early
-    takes the time for it, `timeout_s` how many seconds a Python function may take (None: no limit). `edits`
-    have the texts of messages that are asked instead of those of the program, by the path of an operation and
-    the key of its request."""
+    """The settings of a run. `concurrency` None means no limit, `wave` is the size of the first round of an
+    early-stopped sampling (None: the one that is likely cheapest), `in_rounds` whether sampling that may end
+    early takes the time for it, `timeout_s` the timeout of a Python function in seconds (None: no limit).
+    `edits` are message texts that replace the program's, by the path of an operation and the key of its
+    request."""
 
     seed: int = 0
     concurrency: int | None = DEFAULT_CONCURRENCY
@@ -62,11 +62,11 @@ class Context(Struct):
     observe: Observer | None = None
     failures: list[Failure] = field(default_factory=list)
     result: Operation | None = None
-    """The operation that gives the result."""
+    """The operation that yields the result."""
     doomed: bool = False
     """Whether the result was lost, and not only because of the budget or an interruption."""
     culprits: dict[Operation, GotError] = field(default_factory=dict)
-    """The operations that failed by themselves, with their errors; not those that failed with them."""
+    """The operations that failed by themselves, with their errors; not those that failed as a consequence."""
     handled: list[PathKey] = field(default_factory=list)
     """The paths of the blocks whose failure a `try` has handled."""
     measured: dict[Operation, bool | None] = field(default_factory=dict)
@@ -76,11 +76,11 @@ class Context(Struct):
     skipped: int = 0
     """Samples that were not requested, because of the budget or an interruption."""
     cut_off: set[Operation] = field(default_factory=set)
-    """The operations that asked for them."""
+    """The operations that requested them."""
     media: Mapping[tuple[str, str], Media] = field(default_factory=dict)
     """The images and files of the inputs, by kind and path."""
     give_up: Callable[[], None] = field(default=lambda: None)
-    """Cancels what nothing needs any more."""
+    """Cancels operations whose results are no longer needed."""
     calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
 
     @property
@@ -95,11 +95,11 @@ class Context(Struct):
 
     @property
     def declared(self) -> Effects:
-        """What operations may ask about the program."""
+        """Whether the program declares a name, for operations."""
         return self.tables.effects
 
     def emit(self, event: Event) -> None:
-        """Tell the observer, if there is one."""
+        """Call the observer, if there is one."""
         if self.observe is not None:
             self.observe(event)
 
@@ -112,7 +112,7 @@ class Context(Struct):
         fatal: bool = False,
         handled: bool = False,
     ) -> None:
-        """Note a failure."""
+        """Record a failure."""
         span = operation.step.span if operation.step is not None else NOWHERE
         failure = Failure(path_text(operation), reason, span, sample, fatal, handled, path_key(operation))
         self.failures.append(failure)
@@ -120,10 +120,10 @@ class Context(Struct):
             self.observe(failure)
 
     def lost(self, operation: Operation, error: GotError, hops: int = 0, seconds: float = 0.0) -> None:
-        """An operation failed. Those that need it fail with it, and are not noted."""
+        """Record that an operation failed. Operations that need it fail with it, and are not recorded."""
         had = self.result is not None and self.result.state != FAILED
         self.graph.fail(operation, hops, seconds)
-        # What a `try` does not handle is known.
+        # A failure that a `try` does not handle has a known cause.
         known = operation.role == "rescue" and any(error is one for one in self.culprits.values())
         if not known:
             self.culprits[operation] = error
@@ -143,7 +143,7 @@ class Context(Struct):
         while stack:
             at = stack.pop()
             failed = [o for o in before(at) if o.state in (FAILED, REMOVED)]
-            # One whose samples all failed is not to blame.
+            # An operation whose samples all failed is not the cause.
             if at in self.culprits and not failed:
                 yield at, self.culprits[at]
             for operation in failed:

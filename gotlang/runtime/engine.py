@@ -1,4 +1,4 @@
-"""Runs an execution graph that grows while it runs: local operations at once, the others concurrently."""
+"""Runs an execution graph that grows while it runs: local operations immediately, the others concurrently."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _SHIFT = 16
 _REPORT = "this is a bug in gotc; please report it with the program"
 
 
-# -------------------------------------------------------------------- schedulers
-# They decide about time only: the result of a run does not depend on them.
+# -------------------------------------------------------------------- schedulers They determine time only:
+# the result of a run does not depend on them.
 
 Scheduler = Callable[[Operation], Any]
 """The urgency of a ready operation, an ordered value: the smallest first; ties go to the one added first."""
@@ -68,8 +68,8 @@ def scheduler(name: str, remaining: CallsRemaining) -> Scheduler:
 
 @final
 class _ReadyQueue:
-    """Operations that are ready and wait. `limit` of them may run, besides the `idle` ones, which wait for a
-    sample that another one asked for."""
+    """Ready operations that wait for a slot. `limit` of them may run, besides the `idle` ones, which wait for
+    a sample that another one requested."""
 
     __slots__ = ("_waiting", "idle", "levels", "limit", "running")
 
@@ -78,7 +78,7 @@ class _ReadyQueue:
         self.running = 0
         self.idle = 0
         self.levels: list[Any] = []
-        """The urgencies of those that wait; many are equally urgent, and ordered by their numbers."""
+        """The urgencies of waiting operations; many are equal, and ordered by their numbers."""
         self._waiting: dict[Any, list[int]] = {}
 
     def push(self, urgency: Any, operation: Operation) -> None:
@@ -91,7 +91,7 @@ class _ReadyQueue:
             heapq.heappush(level, operation.sequence)
 
     def pop(self) -> int | None:
-        """The number of the most urgent operation, if there is one to start and a place for it."""
+        """The number of the most urgent operation, if there is one and a free slot."""
         if not self.levels or (self.limit is not None and self.running - self.idle >= self.limit):
             return None
         level = self._waiting[self.levels[0]]
@@ -106,7 +106,7 @@ class GraphEngine:
     """Runs one graph to its end. `limit` bounds the operations that wait for models.
 
     A failed operation fails those that need it. Once the result is lost that way no further request is sent;
-    those under way are finished, and their completions stored.
+    those in flight are finished, and their completions stored.
     """
 
     def __init__(self, context: Context, scheduler: Scheduler, limit: int | None) -> None:
@@ -115,7 +115,7 @@ class GraphEngine:
         self.scheduler = scheduler
         self.stopping = False
         self.stopped: str | None = None
-        """The reason that `stop` was called with."""
+        """The argument of `stop`."""
         self._asking = _ReadyQueue(limit)
         self._calling = _ReadyQueue(MOST_CALLS)
         self._runs: dict[tuple[str, int], Run | None] = {}
@@ -126,7 +126,8 @@ class GraphEngine:
         context.sampler.idle = self._idle
 
     async def run(self, result: Operation) -> None:
-        """Run everything. On return `result` has ended, or failed; cancelling cancels what is under way.
+        """Run all operations. On return `result` has ended, or failed; cancelling also cancels requests in
+        flight.
 
         Raises RunError if operations wait for each other, which would be a bug.
         """
@@ -143,7 +144,7 @@ class GraphEngine:
             raise RunError(f"internal error: {len(stuck)} operations wait for each other", help=_REPORT)
 
     def stop(self, reason: str) -> None:
-        """Send no further request; those under way are finished."""
+        """Send no further request; those in flight are finished."""
         self.stopped = reason
         self._stop(reason)
         self._loop.call_soon(self._advance)
@@ -153,7 +154,7 @@ class GraphEngine:
         self.context.sampler.stopping = reason
 
     def _advance(self, free: _ReadyQueue | None = None) -> Operation | None:
-        """Run the local operations that are ready, start the others as far as the limits allow, and see
+        """Run the local operations that are ready, start the others as far as the limits allow, and check
         whether all is done.
 
         `free` is the queue of a task that has nothing to do; it gets one operation to continue with.
@@ -183,7 +184,7 @@ class GraphEngine:
                 calling.push(self.scheduler(operation), operation)
         if graph.ready:
             self._loop.call_soon(self._advance)
-        # What waits for a person is not lost: the rest goes on, up to the other questions.
+        # An operation that waits for a person is not lost: the others continue, up to further questions.
         if self._result.state == FAILED and not self.stopping and not self.context.sampler.waiting:
             self._stop("another operation failed")
         following = None
@@ -202,13 +203,13 @@ class GraphEngine:
             if count != self._told:
                 self.context.emit(Added(count, count - self._told))
                 self._told = count
-        # What could not be started waits for what is under way, unless the run stops.
+        # Operations that could not be started wait for those that run, unless the run stops.
         if not (graph.ready or asking.running or calling.running):
             self._finished.set_result(None)
         return following
 
     def _run_of(self, operation: Operation) -> Run | None:
-        """How an operation runs, by its record; None for one that the runtime added."""
+        """The function that runs an operation, by its record; None for one that the runtime added."""
         key = operation.role, id(operation.step)
         try:
             return self._runs[key]
@@ -227,7 +228,7 @@ class GraphEngine:
         return record.run(step, self.context.declared)
 
     def _begin(self, operation: Operation, queue: _ReadyQueue) -> bool:
-        """Start an operation, unless nothing needs it any more."""
+        """Start an operation, unless its result is no longer needed."""
         if operation.frame.trial is not None and operation.given_up:
             self.graph.fail(operation)
             return False
@@ -244,7 +245,7 @@ class GraphEngine:
             self._loop.call_soon(self._advance)
 
     def _perform(self, operation: Operation, way: Local | None) -> None:
-        """Run an operation that waits for nothing."""
+        """Run an operation that does not wait."""
         context = self.context
         result: Thoughts | Exception
         try:
@@ -259,7 +260,7 @@ class GraphEngine:
         self._end(operation, result)
 
     async def _perform_waiting(self, operation: Operation, queue: _ReadyQueue) -> None:
-        """Run an operation, and then others of its queue as they come."""
+        """Run an operation, and then others of its queue as they become ready."""
         following: Operation | None = operation
         for left in reversed(range(_SHIFT)):
             if following is None:
@@ -280,7 +281,7 @@ class GraphEngine:
             following = self._advance(queue if left else None)
 
     async def _cancellably(self, operation: Operation, work: Awaitable[Thoughts]) -> Thoughts:
-        """What an operation gives that waits; one that is given up meanwhile fails at once."""
+        """The result of an operation that waits; one that is abandoned meanwhile fails immediately."""
         task = self._cancellable[operation] = asyncio.ensure_future(work)
         try:
             return await task
@@ -298,7 +299,8 @@ class GraphEngine:
                 task.cancel()
 
     def _look_at_scores(self, operation: Operation) -> None:
-        """Raises BeyondBest for an operation that goes on with such a score; `KeepBestN` looks for itself."""
+        """Raise BeyondBest for an operation that passes on a score better than the best; `KeepBestN` checks
+        itself."""
         if isinstance(operation.step, KeepBestN):
             return
         if operation.role == "collect" or operation.role not in ROLES:
@@ -307,7 +309,7 @@ class GraphEngine:
     def _end(
         self, operation: Operation, result: Thoughts | Exception, hops: int = 0, seconds: float = 0.0
     ) -> None:
-        """An operation ended with thoughts, or failed."""
+        """Record that an operation ended with thoughts, or failed."""
         if isinstance(result, Thoughts) and len(result) > MAX_ELEMENTS:
             result = LimitExceeded(f"this leaves more than {MAX_ELEMENTS:,} thoughts")
         if isinstance(result, Thoughts):
@@ -325,8 +327,8 @@ class GraphEngine:
 
 
 async def _work(step: Step, thoughts: Thoughts, running: Any) -> Thoughts:
-    """Run Python that changes the graph, whose thoughts are those of the join behind it, one turn of a model
-    with tools, or the start or the end of a race."""
+    """Run Python that changes the graph, one turn of a model with tools, or the start or the end of a race;
+    their thoughts are those of the join behind them."""
     return await running.context.graph.work.pop(running.operation)(running) or NOTHING
 
 

@@ -61,7 +61,7 @@ def whole(frame: Frame, thoughts: Sequence[Thought]) -> Mapping[str, Any]:
 
 def real(thoughts: Sequence[Thought]) -> tuple[Thought, ...]:
     """The thoughts without the empty one that a pipeline starts with."""
-    if len(thoughts) == 1:  # as they mostly are
+    if len(thoughts) == 1:  # as in most cases
         return tuple(thoughts) if not thoughts[0].empty else ()
     return tuple([t for t in thoughts if not t.empty])
 
@@ -97,9 +97,9 @@ def bound_thoughts(
 
 @final
 class _PromptUse(Struct, frozen=True):
-    """What all calls of a prompt by a step have in common: the settings of both, the examples as they are
-    `shown`, the names that its arguments have `used`, and whether these or the settings look at thoughts.
-    `given` are the step's own arguments and settings: kept, so that their ids stay theirs."""
+    """The common data of all calls of a prompt by a step: the settings of both, the examples as they are
+    `shown`, the names that its arguments have `used`, and whether these or the settings depend on thoughts.
+    `given` are the step's own arguments and settings, referenced so that their ids stay unique."""
 
     prompt: ir.Prompt
     given: tuple[ir.Arguments, ir.Arguments]
@@ -121,7 +121,7 @@ class _PromptUse(Struct, frozen=True):
 class Execution:
     """Implements `gotlang.operations.stages.Running`, where its methods are documented.
 
-    `hops` and `seconds` are what it has added to the critical path so far: sequential model calls, and their
+    `hops` and `seconds` are its contribution to the critical path so far: sequential model calls, and their
     latency in seconds.
     """
 
@@ -260,7 +260,7 @@ class Execution:
         return found
 
     def nothing_left(self) -> OperationFailed:
-        """The error of an operation without a thought to give, with the failures noted for it."""
+        """The error of an operation without thoughts, with its recorded failures."""
         context, operation = self.context, self.operation
         if operation in context.cut_off:
             return OperationFailed("not every model call was made", cut_off=True)
@@ -277,7 +277,8 @@ class Execution:
     async def call_python(
         self, name: str, arguments: PythonArguments, names: Mapping[str, Any], view: Any = None
     ) -> Any:
-        """With a `view`, the function gets that first, and may return what is not a value of the language."""
+        """With a `view`, the function gets it as its first argument, and may return what is not a value of
+        the language."""
         context = self.context
         values = [(key, context.evaluate(value, names)) for key, value in arguments]
         positional = [value for key, value in values if key is None]
@@ -304,7 +305,7 @@ class Execution:
         turn: int = 0,
         talk: Talking | None = None,
     ) -> ModelPromptCall:
-        """A `talk` is what was said since the prompt."""
+        """`talk` is the conversation since the prompt."""
         context, frame = self.context, self.frame
         calls = context.tables.calls
         known = calls.get((prompt, id(arguments), id(settings)))
@@ -370,7 +371,8 @@ class Execution:
         return called
 
     def _first(self, key: str, turn: int, shared: bool) -> int:
-        """The number of a request's first sample; equal requests of one turn are told apart by their rank."""
+        """The number of a request's first sample; equal requests of one turn are distinguished by their
+        rank."""
         if shared:
             return first_number(self.frame.shared) + turn
         space = self._space
@@ -436,7 +438,7 @@ async def in_parallel(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 class Talking(Protocol):
-    """What was said since a prompt, to which a request adds."""
+    """The conversation after a prompt, to which a request adds."""
 
     def goes_on(
         self, messages: tuple[Message, ...], model: Model, turns: Any = ..., protocol: Any = ...
@@ -444,17 +446,16 @@ class Talking(Protocol):
         """The messages of the next request, after those of the prompt, and its tools."""
 
     def called(self, completion: Completion) -> Any:
-        """The calls of tools in a completion; None for one that is to be read as an answer. Raises
-        ReadError."""
+        """The tool calls in a completion; None if it is an answer. Raises ReadError."""
 
 
 @final
 class ModelPromptCall(Struct, eq=False):
     """Implements `gotlang.operations.stages.PromptCall`, where its methods are documented.
 
-    It is for `thoughts`. `parents` are those that the prompt was given, `expected` is how many values each
-    response must hold (None: any number), `timeout_s` how many seconds it may take (None: any number),
-    `batched` how many samples were asked for in one request.
+    It is for `thoughts`. `parents` are the thoughts in the prompt, `expected` is the number of values that
+    each response must contain (None: any number), `timeout_s` its timeout in seconds (None: no limit),
+    `batched` the number of samples in one request.
     """
 
     running: Execution
@@ -508,7 +509,7 @@ class ModelPromptCall(Struct, eq=False):
         )
 
     def _noted(self, numbers: Sequence[int], samples: Sequence[Sample], batch: int) -> float:
-        """Note for the ledger what was asked for; the seconds that it took."""
+        """Record the samples in the ledger; returns the seconds that they took."""
         running, operation = self.running, self.running.operation
         if self.request.settings.temperature == 0:
             numbers = [0] * len(numbers)
@@ -540,7 +541,7 @@ class ModelPromptCall(Struct, eq=False):
                 context.failed(operation, sample.reason, number, handled=again)
             return None
         completion, last = sample[0].completion, self.request.messages[-1]
-        # What the assistant's turn began with is part of the response.
+        # The prefill of the assistant's turn is part of the response.
         text = last.content + completion.text if last.role == "assistant" else completion.text
         try:
             if self.talk is not None and (called := self.talk.called(completion)) is not None:
@@ -569,7 +570,7 @@ class ModelPromptCall(Struct, eq=False):
         completion = stored.completion
         price, usd = self.model.price, None
         if price is not None:
-            # Its share of the prompt, and its own tokens: independent of which operation asked first.
+            # Its share of the prompt, and its own tokens: independent of which operation requested it first.
             read = stored.usage.part(0)
             usd = price.usd(read) / self.batched + price.usd(Usage(0, completion.output_tokens))
         return Thought(
@@ -583,13 +584,13 @@ class ModelPromptCall(Struct, eq=False):
         )
 
     def _certain(self, text: str) -> bool:
-        """Whether a response that was cut off holds all of what was read in it."""
+        """Whether a response that was cut off contains the complete value."""
         prompt, held = self.prompt, self.request.settings.response_format is not None
         return prompt.reader is None and certain(text, prompt.result, prompt.form, prompt.many, held)
 
     def _check_form(self, text: str) -> None:
-        """Raises ReadError for a response that is not of the regular expression: not all endpoints hold
-        models to it."""
+        """Raise ReadError for a response that does not match the regular expression: not all endpoints
+        enforce it."""
         if (regex := self.request.settings.regex) is not None:
             matches = Regex.parse(regex).matches
             if not matches(text) and not matches(text.strip()):
@@ -635,7 +636,7 @@ def _decoding_settings(
 
 
 def _setting(name: str, value: Any) -> Any:
-    """The value of a setting, None where it is left out. Raises EvaluationError for one of the wrong type."""
+    """The value of a setting, None if it is omitted. Raises EvaluationError for one of the wrong type."""
     if value is None:
         return None
     rule = PROMPT_SETTINGS[name]

@@ -1,11 +1,12 @@
 """Grows the execution graph: each block of the program becomes operations as soon as its shape is known.
 
-What depends on constants alone is laid out at once. What depends on an answer (a `foreach` over a list that
-a model writes, an `if` on its verdict, a recursion) becomes a `grow` operation, which adds operations when it
-runs, and a `join`, which stands for their result from the start. A `grow` operation adds only between itself
-and its own join: its exclusive descendants, as section 3.2 of Framework of Thoughts requires.
+Blocks that depend on constants alone are laid out at once. A block that depends on a response (a `foreach`
+over a list that a model writes, an `if` on its verdict, a recursion) becomes a `grow` operation, which adds
+operations when it runs, and a `join`, which represents their result from the start. A `grow` operation adds
+only between itself and its own join: its exclusive descendants, as section 3.2 of Framework of Thoughts
+requires.
 
-A `grow` operation finds what it needs by name in its own frame, so that its connections may be moved.
+A `grow` operation looks up names in its own frame, so that its connections may be moved.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ Build = Callable[[Frame, Operation | None], list[Operation]]
 shape is known when the program is laid out). Returns those whose thoughts are the block's."""
 
 MAX_DEPTH = 200
-"""How deeply schemes may call schemes."""
+"""Maximum nesting depth of scheme calls."""
 EAGER_DEPTH = 8
-"""After so many nested calls the next one waits for the scheduler, which bounds the depth of the stack."""
+"""After this number of nested calls the next one waits for the scheduler, which bounds the depth of the
+stack."""
 
 
 class Uses(NamedTuple):
@@ -52,7 +54,7 @@ class Uses(NamedTuple):
 
 @final
 class Element(Struct, frozen=True, gc=False):
-    """One element of what a block iterates over: a thought, or a `value` with the thoughts it came from."""
+    """One element that a block iterates over: a thought, or a `value` with the thoughts it came from."""
 
     thoughts: tuple[Thought, ...]
     value: Any = None
@@ -68,8 +70,8 @@ class Element(Struct, frozen=True, gc=False):
 class Expander:
     """Turns regions into operations of one run's graph.
 
-    `grown` lays out, by name, what stands for several operations and has a file of its own: a `Score` that
-    asks, a `Call` that changes graphs, `search`, `first`.
+    `grown` has, by name, the layout functions of steps that become several operations and have a file of
+    their own: a `Score` that calls a model, a `Call` that changes graphs, `search`, `first`.
     """
 
     def __init__(self, context: Context, grown: Mapping[str, Layout | None] | None = None) -> None:
@@ -80,14 +82,14 @@ class Expander:
         self._grown = grown or {}
 
     def region(self, region: ir.Region, frame: Frame) -> Handle:
-        """Lay out a region whose entry is bound in the frame; the handle of what it yields."""
+        """Lay out a region whose entry is bound in the frame; returns the handle of its output."""
         for step in region.steps:
             frame.names[step.result] = self.step(step, frame)
         found = frame.pool(region.result)
         skipping = self.tables.guards.of(region, _guards)
         if not skipping:
             return found
-        # What may skip the result decides whether there is one, even where that does not use it.
+        # A step that may skip the result decides whether there is one, even if the result does not use it.
         after = [frame.pool(name).operation for name in skipping]
         return handle_of(self.joined(frame, "result", [found.operation], frame.origin, after), found.single)
 
@@ -107,14 +109,15 @@ class Expander:
         return handle_of(operation, step.single)
 
     def _layout(self, step: ir.Step) -> Layout | None:
-        """What lays out a step that stands for several operations; None for one that is a single one."""
+        """The function that lays out a step that becomes several operations; None for one that is a single
+        one."""
         record = record_of(step)
         if isinstance(record, BlockRecord):
             return BLOCKS.get(type(step)) or self._grown[record.name]
         way = record.run(step, self.context.declared)
         return self._grown.get(way.layout) if isinstance(way, Grows) else None
 
-    # ---------------------------------------------------------------- what waits for what
+    # ---------------------------------------------------------------- dependencies
 
     def waits(self, step: ir.Step, frame: Frame, on_pool: bool) -> list[Operation]:
         """The operations behind the names that a step's own expressions use, its pool's first if it waits for
@@ -137,7 +140,7 @@ class Expander:
         waits = behind(uses.names, frame)
         return [pool.operation, *waits] if uses.pool else waits
 
-    # ---------------------------------------------------------------- now, or later
+    # ---------------------------------------------------------------- deferred layout
 
     def later(self, step: ir.Step, frame: Frame, waits: list[Operation], build: Build) -> Operation:
         """The join of the operations that `build` adds: at once if there is nothing to wait for."""
@@ -168,7 +171,7 @@ class Expander:
         return self.graph.add(operation, waits)
 
     def fill(self, join: Operation, parts: list[Operation]) -> None:
-        """Give a join that is held back the operations it joins."""
+        """Give a deferred join the operations it joins."""
         join.parts = parts
         self.graph.connect(parts, join)
         self.graph.release(join)
@@ -179,7 +182,7 @@ class Expander:
             with self.graph.all_or_nothing():
                 work()
         except GraphFull:
-            raise  # whatever is around it has no room either
+            raise  # the enclosing blocks have no room either
         except GotError as error:
             self.context.lost(join, error)
 
@@ -252,12 +255,12 @@ def foreach(x: Expander, step: ir.Foreach, frame: Frame, pool: Handle) -> Handle
 
 
 def _list_waits(x: Expander, step: ir.Foreach | ir.Reduce, frame: Frame) -> list[Operation]:
-    """The operations that a block waits for which iterates over its pool, or over a list."""
+    """The operations that a block waits for that iterates over its pool, or over a list."""
     return x.waits(step, frame, step.iterable is None or x.uses(step.iterable).pool)
 
 
 def _elements(x: Expander, step: ir.Foreach | ir.Reduce, frame: Frame) -> list[Element]:
-    """What a block iterates over."""
+    """The elements that a block iterates over."""
     thoughts = frame.pool(step.pool).operation.output
     if step.iterable is None:
         return [Element((thought,)) for thought in thoughts]
@@ -308,7 +311,7 @@ def reduce(x: Expander, step: ir.Reduce, frame: Frame, pool: Handle) -> Handle:
         name = step.iterable.name if isinstance(step.iterable, e.Reference) else None
         handle = frame.handle(name) if name is not None else None
         source = handle.operation if handle is not None else None
-    # Python that changes graphs may let the list gather more than its parts: then it has to be complete.
+    # Python that changes graphs may connect more parts to the list: then it must be complete.
     if source is not None and _one_each(source) and not x.tables.changing:
         return handle_of(_merge_parts(x, step, frame, source), True)
 
@@ -336,8 +339,8 @@ def _one_each(operation: Operation) -> bool:
 def _merge_parts(x: Expander, step: ir.Reduce, frame: Frame, source: Operation) -> Operation:
     """Merge two neighbours as soon as both are done: the shape is known before the thoughts are.
 
-    Whether the source knows its parts by now may be a matter of time. So the graph is the same either way:
-    a join that waits for the operation that adds the parts, if there is one.
+    Whether the parts of the source are already known may depend on timing. So the graph is the same either
+    way: a join that waits for the operation that adds the parts, if there is one.
     """
     join = Operation(step, "join", frame, step.result, frame.origin)
     grower = tuple(o for o in source.inputs[:1] if o.role == "grow")
@@ -347,7 +350,7 @@ def _merge_parts(x: Expander, step: ir.Reduce, frame: Frame, source: Operation) 
     def build() -> None:
         parts = source.parts
         assert parts is not None
-        if join.state != FAILED:  # else the block around it could not be laid out
+        if join.state != FAILED:  # otherwise the enclosing block could not be laid out
             x.attempt(join, lambda: x.fill(join, [_tree(x, step, frame, parts, frame.origin, grower)]))
 
     if source.parts is not None:
@@ -410,7 +413,7 @@ def repeat(x: Expander, step: ir.Repeat, frame: Frame, pool: Handle) -> Handle:
 
 @final
 class _Rounds:
-    """One `repeat` while it runs: as many rounds at a time as depend on no result."""
+    """One `repeat` while it runs: it lays out as many rounds at a time as depend on no result."""
 
     def __init__(self, x: Expander, step: ir.Repeat, join: Operation) -> None:
         self.x = x
@@ -450,8 +453,8 @@ class _Rounds:
         handle: Handle,
         grow: Operation | None,
     ) -> None:
-        """Continue, or not, once the result of the last round is known. The join waits for this test instead
-        of the operation that has grown it so far."""
+        """Decide whether to continue once the result of the last round is known. The join waits for this
+        decision instead of the operation that has grown it so far."""
         x = self.x
 
         def work(operation: Operation) -> None:
@@ -470,7 +473,7 @@ class _Rounds:
 
 
 def _holds(x: Expander, condition: e.Expression, handle: Handle, frame: Frame) -> bool:
-    """Whether a condition holds for the thoughts of a handle."""
+    """Whether a condition is true for the thoughts of a handle."""
     return bool(x.context.evaluate(condition, whole(frame, handle.operation.output)))
 
 
@@ -500,7 +503,7 @@ def repeated(x: Expander, step: ir.Repeated, frame: Frame, pool: Handle) -> Hand
 
 
 def branching(x: Expander, step: ir.Branching, frame: Frame, pool: Handle) -> Handle:
-    """`if` and `match`: the first branch whose condition holds."""
+    """`if` and `match`: the first branch whose condition is true."""
     rest = x.remaining.after(step)
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
@@ -511,7 +514,7 @@ def branching(x: Expander, step: ir.Branching, frame: Frame, pool: Handle) -> Ha
                 at, chosen = index, body
                 break
         if chosen is None and not step.passes_on:
-            raise EvaluationError("the value is of none of the cases")
+            raise EvaluationError("the value matches none of the cases")
         if chosen is None:
             return [pool.operation]
         return [x.region(chosen, frame.inside((step.result, at), {}, grow, rest)).operation]
@@ -550,7 +553,7 @@ def try_(x: Expander, step: ir.Try, frame: Frame, pool: Handle) -> Handle:
 
 
 def skip(x: Expander, step: ir.Skip, frame: Frame, pool: Handle) -> Handle:
-    """`skip`: an operation that gives nothing, without failing."""
+    """`skip`: an operation that yields nothing, without failing."""
     return handle_of(x.graph.add(Operation(step, "skip", frame, step.result, frame.origin), ()), True)
 
 
@@ -651,4 +654,4 @@ BLOCKS: dict[type, Layout] = {
     ir.Block: block,
     ir.Invoke: invoke,
 }
-"""How each step that stands for several operations is laid out."""
+"""The layout function of each step that becomes several operations."""

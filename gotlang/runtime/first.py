@@ -1,8 +1,8 @@
-"""`first` and `race`: lines from the same thoughts, of which one is taken and the others are given up.
+"""`first` and `race`: alternatives on the same thoughts, of which one is chosen and the others are abandoned.
 
-Which line wins a race is a matter of time, so it is noted in the cache and in recordings: the same race of a
-later run takes the line that won, and starts no other. On simulators all lines are carried out, and the one
-that took the fewest simulated seconds wins.
+Which alternative wins a race depends on timing, so it is recorded in the cache and in recordings: the same
+race of a later run starts only the alternative that won. With simulators all alternatives are run, and the
+one that took the fewest simulated seconds wins.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from gotlang.thought import Thoughts, plain
 from gotlang.types import DYNAMIC
 
 RACE = "race"
-"""What the note of a race is called where requests are listed."""
+"""The name of a race's record in lists of requests."""
 
 
 def first(x: Expander, step: ir.First, frame: Frame, pool: Handle) -> Handle:
-    """`first`: the next line once the one before has not passed; with `at once`, all from the start. `race`:
-    all from the start, unless its winner is known."""
+    """`first`: each alternative starts when the one before has failed its condition; with `at once`, all
+    start together. `race`: all start together, unless the winner is known."""
     join = x.graph.add(Operation(step, "join", frame, step.result, frame.origin), (), held=1)
     lines = _Lines(x, step, frame, join)
     if step.way != RACE:
@@ -47,8 +47,9 @@ def first(x: Expander, step: ir.First, frame: Frame, pool: Handle) -> Handle:
 
 @final
 class _Lines:
-    """The lines of one `first` while it runs. `judges` are the operations that look at what each line has
-    left, `passed` is what they have found so far, `note` the request that a race is noted under."""
+    """The alternatives of one `first` while it runs. `judges` are the operations that evaluate each
+    alternative's output, `passed` their verdicts so far, `note` the request under which a race is
+    recorded."""
 
     def __init__(self, x: Expander, step: ir.First, frame: Frame, join: Operation) -> None:
         self.x = x
@@ -65,7 +66,7 @@ class _Lines:
     # ---------------------------------------------------------------- laying out
 
     def lay_out(self, lines: Iterable[int], origin: Operation | None) -> None:
-        """Add lines, and the operations that look at what they leave."""
+        """Add alternatives, and the operations that judge their outputs."""
         x, step = self.x, self.step
         for at in lines:
             inner = self.frame.inside((step.result, "line", at), {}, origin, x.remaining.after(step))
@@ -96,10 +97,10 @@ class _Lines:
     def _judging(self, at: int, inner: Frame, left: Handle) -> Any:
         return lambda operation: self._judge(at, inner, left, operation)
 
-    # ---------------------------------------------------------------- what a line has left
+    # ---------------------------------------------------------------- outputs
 
     def _judge(self, at: int, inner: Frame, left: Handle, operation: Operation) -> Thoughts:
-        """A line has ended: take it, or look at the others; what it leaves."""
+        """An alternative has ended: choose it, or wait for the others; returns its output."""
         x, until = self.x, self._until(at)
         if self.taken:
             return left.operation.output
@@ -119,7 +120,7 @@ class _Lines:
         return left.operation.output
 
     def _chosen(self, at: int) -> int | None:
-        """The line to take, once that is certain; `at` has ended last."""
+        """The chosen alternative, once that is certain; `at` has ended last."""
         known = len(self.passed) == len(self.judges)
         if self.step.way == RACE:
             if self.passed[at] and not self.simulated:
@@ -131,13 +132,13 @@ class _Lines:
             for line in sorted(self.judges):
                 if self.passed.get(line, True):
                     return line if line in self.passed else None
-        # None has passed: the last one that has left something, else the last one that failed.
+        # None has passed: the last one with an output, else the last one that failed.
         ends = ((line, judge.inputs[0]) for line, judge in self.judges.items())
         left = [(_left(end), end.state != DONE, line) for line, end in ends]
         return max(left)[2] if known else None
 
     def _take(self, at: int) -> None:
-        """Give the result of a line, and give up those that the result does not depend on."""
+        """Use the output of an alternative, and abandon those that it does not depend on."""
         x, graph, self.taken = self.x, self.x.graph, True
         for line, judge in self.judges.items():
             if line > at or (self.step.way == RACE and line != at):
@@ -146,7 +147,7 @@ class _Lines:
                     graph.remove(judge)
         left = self.judges[at].inputs[0]
         if left.output is SKIPPED:
-            return x.context.lost(self.join, OperationFailed("each of its lines was skipped"))
+            return x.context.lost(self.join, OperationFailed("each of its alternatives was skipped"))
         if (note := self.note) is not None and left.state == DONE:
             end = Operation(self.step, RACE, self.frame, (self.step.result, "end"), self.frame.origin)
             graph.work[end] = lambda running: x.context.sampler.note(note, str(at))
@@ -159,7 +160,7 @@ class _Lines:
     # ---------------------------------------------------------------- races
 
     async def start(self, running: Any) -> None:
-        """Lay out the line that won before, or all of them."""
+        """Lay out the recorded winner, or all alternatives."""
         request = self._request()
         known = await self.x.context.sampler.noted(request)
         lines = range(len(self.step.regions))
@@ -171,7 +172,7 @@ class _Lines:
                 self.lay_out(lines, running.operation)
 
     def _request(self) -> Request:
-        """What tells a race from others: its place, its lines with all that they use, the thoughts it starts
+        """The identity of a race: its place, its alternatives with all that they use, the thoughts it starts
         from, and the model."""
         context, model = self.x.context, self.x.context.models(None)
         body = ir.Region(self.step.pool, (self.step,), self.step.result)
@@ -205,5 +206,5 @@ class _Lines:
 
 
 def _left(end: Operation) -> bool:
-    """Whether a line has left something."""
+    """Whether an alternative has an output."""
     return end.state == DONE and end.output is not SKIPPED

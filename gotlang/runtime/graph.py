@@ -25,14 +25,14 @@ STATES = ("waiting", "ready", "running", "done", "failed", "removed")
 
 NOTHING = Thoughts()
 SKIPPED = Thoughts()
-"""What an operation gives that was skipped; by identity."""
+"""The output of an operation that was skipped; compared by identity."""
 
 MAX_OPERATIONS = 500_000
-"""The most operations of one run; a program that needs more is assumed never to end."""
+"""The maximum number of operations of a run; a program that needs more is assumed never to end."""
 _LARGE_VOLUME = 100
-"""Thoughts that can be visited in no time."""
+"""Number of thoughts that can be visited in negligible time."""
 _MOST_NAMED = 3
-"""The most blocks around a step that a message names."""
+"""Maximum number of enclosing blocks that a message names."""
 
 PathKey = tuple[tuple[tuple[int, int | str], ...], ...]
 """An operation's path as a value that can be compared with any other's."""
@@ -40,18 +40,19 @@ PathKey = tuple[tuple[tuple[int, int | str], ...], ...]
 
 @final
 class GraphFull(GotError):
-    """A run needs more operations than any run may have."""
+    """A run needs more operations than allowed."""
 
 
 @final
 class Operation(Struct, eq=False):
     """One operation of the execution graph.
 
-    `inputs` are the operations it waits for, `origin` is the operation that added it (None for those there
-    from the start). Its pool is the thoughts of `parts`; if that is None, those of its first input. The parts
-    of a join are known before they have run, so that a merge may start as soon as two neighbours are done.
-    `hops` counts the model calls on the critical path that ends here, `seconds` is their latency without any
-    cache. A run keeps all of its operations: what only some have, and not for long, is in the `Graph`.
+    `inputs` are the operations it waits for, `origin` is the operation that added it (None for those that
+    exist from the start). Its pool is the thoughts of `parts`; if that is None, those of its first input. The
+    parts of a join are known before they have run, so that a merge may start as soon as two neighbours are
+    done. `hops` counts the model calls on the critical path that ends here, `seconds` is their latency
+    without any cache. A run keeps all of its operations: rare and short-lived data of theirs is in the
+    `Graph`.
     """
 
     step: Step | None
@@ -73,7 +74,7 @@ class Operation(Struct, eq=False):
 
     @property
     def output(self) -> Thoughts:
-        """Its thoughts, once it has ended; one is kept without a tuple."""
+        """Its thoughts, once it has ended; a single one is stored without a tuple."""
         found = self._output
         return Thoughts((found,)) if isinstance(found, Thought) else found
 
@@ -95,7 +96,7 @@ class Operation(Struct, eq=False):
 
     @property
     def path(self) -> tuple[Any, ...]:
-        """Where it is in the program's run; independent of the order in which operations end."""
+        """Its place in the program's run; independent of the order in which operations end."""
         return (*self.frame.path, self.name)
 
     @property
@@ -127,7 +128,8 @@ class Operation(Struct, eq=False):
 
     @property
     def given_up(self) -> bool:
-        """Whether a `try` around it has failed, or another line was taken, so that nothing needs it."""
+        """Whether it is no longer needed because an enclosing `try` has failed, or another alternative was
+        chosen."""
         trial = self.frame.trial
         while trial is not None:
             if trial.state == REMOVED or (trial.inputs and trial.inputs[0].state == FAILED):
@@ -137,11 +139,11 @@ class Operation(Struct, eq=False):
 
     @property
     def skipped(self) -> bool:
-        """Whether it is skipped, once its inputs have ended, since one was. A `foreach` goes on without that
+        """Whether it is skipped because one of its ended inputs was. A `foreach` continues without that
         element, a `Pool` of several without that member."""
         members: Sequence[Operation] = ()
         if isinstance(self.step, First | Search) and self.inputs_optional:
-            # It goes on without a line or a state, but not without what they start from.
+            # It continues without an alternative or a state, but not without what they start from.
             return self.frame.pool(self.step.pool).operation.output is SKIPPED
         if isinstance(self.step, Pool) and len(self.step.values) > 1:
             members = self.inputs
@@ -151,7 +153,7 @@ class Operation(Struct, eq=False):
 
     @property
     def state_name(self) -> str:
-        """Its state in words; `skipped` for one that ended so."""
+        """The name of its state; `skipped` if it ended as such."""
         return "skipped" if self.output is SKIPPED else STATES[self.state]
 
     def __repr__(self) -> str:
@@ -175,9 +177,9 @@ class Several(Struct, eq=False):
 
 
 Handle = Operation | Several
-"""A name for the thoughts of an operation: the operation itself where there is exactly one (`single`)."""
+"""A name for the thoughts of an operation: the operation itself if there is exactly one (`single`)."""
 _HANDLES = (Operation, Several)
-"""The same, which takes `isinstance` less time."""
+"""The same, for which `isinstance` is faster."""
 
 
 def handle_of(operation: Operation, single: bool) -> Handle:
@@ -194,15 +196,15 @@ class _StructMapping(StructMeta, ABCMeta):
 
 @final
 class Frame(Struct, Mapping[str, Any], eq=False, metaclass=_StructMapping):
-    """The names of a block, over those of the blocks around it.
+    """The names of a block, over those of the enclosing blocks.
 
     `key` identifies this execution of the block within `around` (None for what the whole run sees), whatever
-    names it sees from `parent`; `space` tells its samples from those of others, `shared` those that are
+    names it sees from `parent`; `space` separates its samples from those of others, `shared` those that are
     shared with the rest of the run; `depth` counts nested scheme calls; `rest` estimates how many sequential
     model calls follow the block; `scheme` is set for a call of one; `trial` is the operation that handles the
-    failure of the `try` around it; `again` are the settings of a later repetition; `common` tells that
-    other blocks may have the same space; `live` counts its operations that have not ended with thoughts, and
-    the blocks inside it.
+    failure of the enclosing `try`; `again` are the settings of a later repetition; `common` tells that other
+    blocks may have the same space; `live` counts its operations that have not ended with thoughts, and the
+    nested blocks.
     """
 
     parent: Frame | None
@@ -233,8 +235,8 @@ class Frame(Struct, Mapping[str, Any], eq=False, metaclass=_StructMapping):
     def inside(
         self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0, *marks: str | int
     ) -> Frame:
-        """A frame for a block inside this one; `rest` more calls follow it in this block. `marks` tell its
-        samples from those of other executions of the block."""
+        """A frame for a nested block; `rest` more calls follow it in this block. `marks` separate its samples
+        from those of other executions of the block."""
         self.live += 1
         return Frame(
             self,
@@ -264,7 +266,7 @@ class Frame(Struct, Mapping[str, Any], eq=False, metaclass=_StructMapping):
         return frame
 
     def close(self) -> None:
-        """Forget what only operations to come would need: the names that it adds, and its space."""
+        """Free the data that only further operations would need: the names that it adds, and its space."""
         self.names, self.space = _NO_NAMES, ROOT
 
     def find(self, name: str) -> Any:
@@ -315,8 +317,8 @@ class Frame(Struct, Mapping[str, Any], eq=False, metaclass=_StructMapping):
 class Graph:
     """Operations in the order they were added, and those that are ready to run.
 
-    `constants` counts the operations whose thoughts were known when they were added; `ended` holds the others
-    in the order in which they ended, so after everything they depend on.
+    `constants` counts the operations whose thoughts were known when they were added; `ended` contains the
+    others in the order in which they ended, so after everything they depend on.
     """
 
     def __init__(self) -> None:
@@ -329,9 +331,9 @@ class Graph:
         """Which operations connected a source to a target, by target and source; only connections that
         Python added are here."""
         self.work: dict[Operation, Callable[[Any], Any]] = {}
-        """What operations do that grow or change the graph, until they run."""
+        """The functions of operations that grow or change the graph, until they run."""
         self.on_parts: dict[Operation, list[Callable[[], None]]] = {}
-        """What is called once the parts of a join are known."""
+        """Callbacks for when the parts of a join are known."""
         self._gathered: dict[Operation, _Gathered] = {}
 
     def add(self, operation: Operation, inputs: Collection[Operation], *, held: int = 0) -> Operation:
@@ -351,7 +353,7 @@ class Graph:
     def constant(
         self, thoughts: Iterable[Thought], frame: Frame, name: Any, origin: Operation | None
     ) -> Operation:
-        """Add an operation whose thoughts are known: where a block starts."""
+        """Add an operation whose thoughts are known: the start of a block."""
         operation = Operation(None, "constant", frame, name, origin, state=DONE)
         operation.output = Thoughts(thoughts)
         operation.sequence = len(self.operations)
@@ -372,7 +374,8 @@ class Graph:
             self.fail(operation)
 
     def _follow(self, source: Operation, operation: Operation) -> bool:
-        """Let an operation wait for a source; whether the source has thoughts to give, now or later."""
+        """Let an operation wait for a source; returns whether the source has thoughts to give, now or
+        later."""
         if source.state == DONE:
             return True
         if source.successors is None:
@@ -398,13 +401,13 @@ class Graph:
         target.parts = gathered.parts()
 
     def note_addition(self, target: Operation, source: Operation, by: Operation) -> None:
-        """Note that an operation is about to connect a source to a target."""
+        """Record that an operation is about to connect a source to a target."""
         found = self.additions.setdefault(target, {})
         if source in found or source not in target.inputs:
             found.setdefault(source, []).append(by)
 
     def move(self, source: Operation, target: Operation, start: Operation | None) -> None:
-        """Let the connection from `source` to a target that has not started begin at `start` instead, in its
+        """Move the start of the connection from `source` to a target that has not started to `start`, in its
         place among the target's inputs; None removes the connection."""
         new = start is not None and start not in target.inputs
         target.inputs = _replaced(target.inputs, source, start)
@@ -436,7 +439,7 @@ class Graph:
                 self.fail(successor)
 
     def release(self, operation: Operation) -> None:
-        """An operation waits for one thing less."""
+        """Decrement the number of events that an operation waits for."""
         operation.waiting -= 1
         if operation.waiting == 0 and operation.state == WAITING:
             self._make_ready(operation)
@@ -446,7 +449,8 @@ class Graph:
         self.ready.append(operation)
 
     def complete(self, operation: Operation, output: Thoughts, hops: int = 0, seconds: float = 0.0) -> None:
-        """An operation ended with thoughts; `hops` and `seconds` are what it adds to its critical path."""
+        """Record that an operation ended with thoughts; `hops` and `seconds` are its contribution to its
+        critical path."""
         operation.output = output
         self.any_skipped |= output is SKIPPED
         self._end(operation, DONE, hops, seconds)
@@ -461,7 +465,7 @@ class Graph:
                 self.release(successor)
 
     def skip(self, operation: Operation) -> None:
-        """An operation is skipped; one that would have added operations skips their join."""
+        """Skip an operation; one that would have added operations skips their join."""
         held = operation.successors if operation.role in ("grow", "change", "rescue") else None
         for join in held or ():
             if join.role == "join" and join.parts is None:
@@ -470,7 +474,7 @@ class Graph:
         self.complete(operation, SKIPPED)
 
     def fail(self, operation: Operation, hops: int = 0, seconds: float = 0.0) -> None:
-        """An operation failed, and with it every operation that needs its thoughts."""
+        """Record that an operation failed, and with it every operation that needs its thoughts."""
         if operation.state == FAILED:
             return
         if operation.state == WAITING:
@@ -488,21 +492,21 @@ class Graph:
                     stack.append(successor)
 
     def _never_ran(self, operation: Operation) -> None:
-        # It adds nothing to any path: which of its inputs have ended by now is a matter of time.
+        # It adds nothing to any path: which of its inputs have ended by now depends on timing.
         operation.state = FAILED
         self.ended.append(operation)
 
     def _end(self, operation: Operation, state: int, hops: int, seconds: float) -> None:
         operation.hops, operation.seconds = critical_path(operation)
         operation.hops += hops
-        if seconds:  # to add 0.0 makes another number, which takes memory
+        if seconds:  # adding 0.0 creates another number, which takes memory
             operation.seconds += seconds
         operation.state = state
         self.ended.append(operation)
 
     @property
     def thought_count(self) -> int:
-        """The number of its thoughts, each where it was made."""
+        """The number of its thoughts, each counted where it was made."""
         found = 0
         for operation in self.operations:
             output = operation._output
@@ -548,7 +552,7 @@ class _Gathered(Struct):
 def _replaced(
     operations: Sequence[Operation], old: Operation, new: Operation | None
 ) -> tuple[Operation, ...]:
-    """Operations with one replaced by another (or by none), each once."""
+    """Operations with one replaced by another (or removed), without duplicates."""
     instead = (new if o is old else o for o in operations)
     return tuple(dict.fromkeys(o for o in instead if o is not None))
 
@@ -557,7 +561,7 @@ def _replaced(
 
 
 def before(operation: Operation) -> tuple[Operation, ...]:
-    """What an operation directly depends on: its inputs, and the operation that added it."""
+    """The direct dependencies of an operation: its inputs, and the operation that added it."""
     return (*operation.inputs, operation.origin) if operation.origin is not None else operation.inputs
 
 
@@ -619,7 +623,7 @@ def volume(thought: Thought) -> int:
 
 def largest_volume(thoughts: Iterable[Thought]) -> int:
     """The largest volume among some thoughts. Those with the same parents have the same volume, which is
-    remembered if it took long to find."""
+    cached if it took long to compute."""
     most = 0
     known: set[tuple[tuple[int, int], ...]] = set()
     for thought in thoughts:

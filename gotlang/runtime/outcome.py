@@ -1,4 +1,4 @@
-"""What a run ends with: its result, the best so far, or the reason why there is none."""
+"""The outcome of a run: its result, the best so far, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from gotlang.types import ListType, fits
 
 @final
 class Outcome(Struct, frozen=True, eq=False):
-    """What a run ended with. `partial` is the reason if a budget or an interruption ended it early; `value`
-    is None if there is no thought of the result then. `valid` is what validated the value last (None: nothing
-    did), `score` what the scheme scored it with. `hops` counts the model calls on the critical path to the
-    result, `skipped` the samples that were not requested; `stopped` is why it was stopped, if that skipped
-    any. `notes` are remarks of models and of the runtime."""
+    """The outcome of a run. `partial` is the reason if a budget or an interruption ended it early; `value` is
+    None if the result has no thought then. `valid` is the last validation of the value (None: none), `score`
+    the score that the scheme gave it. `hops` counts the model calls on the critical path to the result,
+    `skipped` the samples that were not requested; `stopped` is why it was stopped, if that skipped any.
+    `notes` are remarks of models and of the runtime."""
 
     scheme: str
     value: Any
@@ -90,7 +90,7 @@ def outcome_of(
     many = scheme.many
     value: Any = None if not thoughts else [t.value for t in thoughts] if many else thoughts[0].value
     if done and (why := fits(ListType(scheme.result) if many else scheme.result, value)):
-        # Values of Python functions, and `none`, have no type before.
+        # Values of Python functions, and `none`, have no static type.
         lost = RunError(
             f"the result of scheme `{scheme.name}` is not {scheme.result}: {why}",
             span=_span(operation) or scheme.span,
@@ -121,13 +121,13 @@ def outcome_of(
         graph=graph,
     )
     if lost is not None:
-        lost.outcome = outcome  # what was spent can be looked at
+        lost.outcome = outcome  # so that the spending can be inspected
         raise lost
     return outcome
 
 
 def judged(outcome: Outcome) -> Operation | None:
-    """The last step that found thoughts of the result not valid; None if none did."""
+    """The last step that found thoughts of the result invalid; None if none did."""
     wrong = {t.identity for each in outcome.thoughts for t in (each, *each.parents) if t.valid is False}
     for operation in reversed(outcome.graph.ended):
         if isinstance(operation.step, ir.Validate | ir.ValidateAndImprove) and any(
@@ -138,12 +138,12 @@ def judged(outcome: Outcome) -> Operation | None:
 
 
 def truly_failed(context: Context, result: Operation) -> bool:
-    """Whether the result was lost by more than a budget or an interruption."""
+    """Whether the result was lost for a reason other than a budget or an interruption."""
     return any(not cut_off(error) for _, error in context.causes(result))
 
 
 def named(operation: Operation) -> str:
-    """An operation as the program writes it, and the blocks around it: `Generate sort in part[3]`."""
+    """An operation as the program writes it, and its enclosing blocks: `Generate sort in part[3]`."""
     step = operation.step
     if step is None:
         name = "the result"
@@ -155,7 +155,7 @@ def named(operation: Operation) -> str:
 
 
 def _failures(context: Context) -> tuple[Failure, ...]:
-    """All failures, sorted by path; those in a block whose failure a `try` has handled say so."""
+    """All failures, sorted by path; those in a block whose failure a `try` has handled are marked."""
     handled = context.handled
     found = (
         structs.replace(f, handled=f.handled or any(f.key[: len(path)] == path for path in handled))

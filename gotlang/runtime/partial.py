@@ -1,4 +1,5 @@
-"""What a run that was cut off still has: a thought of the scheme's own result, never one of a subproblem."""
+"""The partial result of a run that was cut off: a thought of the scheme's own result, never one of a
+subproblem."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ _PASSED_ON = (
     *(ir.Score, ir.Validate, ir.KeepValid, ir.ValidateAndImprove, ir.Improve),
     *(ir.KeepBestN, ir.Select, ir.Vote, ir.GroundTruth),
 )
-"""Steps that leave thoughts they take, or a better version of them: what waits for one may be the result."""
+"""Steps that pass on the thoughts they take, or a better version of them: the input of one may be the
+result."""
 
 
 def partial_result(result: Operation, scheme: ir.Scheme) -> tuple[Operation, tuple[Thought, ...]] | None:
-    """The thoughts that would be the result if what was cut off had changed nothing, and their operation.
+    """The thoughts that would be the result if the missing steps had changed nothing, and their operation.
 
     From the operation of the result back over steps that judge, choose and improve, into the last block and
-    the last called scheme, and to the round before in a `repeat`. Several are reduced to the best scored one,
-    the first of equals, unless the scheme gives `many`. None if no thought of the result was made.
+    the last called scheme, and to the previous round of a `repeat`. Several are reduced to the best scored
+    one, the first of equals, unless the scheme returns `many`. None if no thought of the result was made.
     """
     valid_only = False
     for operation in _sources(result):
@@ -46,7 +48,7 @@ def _sources(operation: Operation | None) -> Iterator[Operation]:
 
 
 def _source(operation: Operation) -> Operation | None:
-    """The one operation that this one takes its thoughts from without making others."""
+    """The one operation whose thoughts this one passes on."""
     step, inputs, parts = operation.step, operation.inputs, operation.parts
     if operation.role == "join" and parts is not None:
         return parts[0] if len(parts) == 1 and not isinstance(step, ir.Foreach) else None
@@ -57,12 +59,12 @@ def _source(operation: Operation) -> Operation | None:
         return inputs[0] if bound and inputs else None
     if not isinstance(step, _PASSED_ON) or not inputs:
         return None
-    # A score that asks a model is a join, behind the operation that lays it out.
+    # A score that calls a model is a join, behind the operation that lays it out.
     return inputs[0].inputs[0] if inputs[0].role == "grow" and inputs[0].inputs else inputs[0]
 
 
 def _round_before(operation: Operation) -> Operation | None:
-    """The result of the round before, for an operation in a round of a `repeat` but the first."""
+    """The result of the previous round, for an operation in a round of a `repeat` other than the first."""
     frame: Frame | None = operation.frame
     while frame is not None:
         before = frame.names.get(ROUND)

@@ -1,4 +1,4 @@
-"""People as models: what `Ask` asks them, and the answers that are there already."""
+"""People as models: the questions of `Ask`, and the answers that exist already."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FREE_OF_CHARGE = Price(0.0, 0.0, source="people are not paid by the token")
 
 @final
 class Question(NamedTuple):
-    """A question to a person: its name, which stays the same when the program runs again, its text, and the
-    prompt that it is from."""
+    """A question to a person: its name, which stays the same when the program runs again, its text, and its
+    prompt."""
 
     id: str
     text: str
@@ -25,13 +25,13 @@ class Question(NamedTuple):
 
 
 Answering = Callable[[Question], str | None] | Callable[[Question], Awaitable[str | None]]
-"""Asks somebody; None: there is nobody."""
+"""Asks a person; None: nobody is available."""
 
 
 @final
 class Person(Model):
-    """Answers: first the `answers` by the name of their question, then `ask`, one question after the
-    other. Where neither has an answer, the question waits (`Waiting`)."""
+    """Answers: first the `answers` by the name of their question, then `ask`, one question after the other.
+    If neither has an answer, the question waits (`Waiting`)."""
 
     name = PERSON
     simulated = False

@@ -34,7 +34,7 @@ from gotlang.thought import Thought
 
 @final
 class RequestLog:
-    """An observer that remembers which samples of which requests each operation asked for, and when it began
+    """An observer that records which samples of which requests each operation requested, and when it began
     and ended."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class RequestLog:
         self._zero: float | None = None
 
     def __call__(self, event: Event) -> None:
-        """Note what was asked for, and when."""
+        """Record requests and times."""
         match event:
             case Asked(operation=operation) if operation is not None:
                 sources = [source(sample) for sample in event.samples]
@@ -62,16 +62,16 @@ class RequestLog:
         return round(now - self._zero, 4)
 
     def of(self, operation: Operation) -> list[dict[str, Any]]:
-        """What an operation asked for, in order."""
+        """The requests of an operation, in order."""
         return self._by_operation.get(id(operation), [])
 
     def times(self, operation: Operation) -> dict[str, float]:
-        """When an operation `began` and `ended`, as far as it is known."""
+        """When an operation `began` and `ended`, if known."""
         return self._times.get(id(operation), {})
 
 
 def source(sample: Sample) -> str:
-    """Where a sample came from; `skipped` if it was never requested, `missing` if the request failed."""
+    """The source of a sample; `skipped` if it was never requested, `missing` if the request failed."""
     if isinstance(sample, MissingSample):
         return "skipped" if sample.cut_off else "missing"
     return sample[1]
@@ -143,7 +143,8 @@ def both(graph: Graph, sources: Mapping[str, Source]) -> dict[str, Any]:
 
 
 def _kind(operation: Operation) -> str:
-    """The language's name for an operation: what comes after a block that may fail has that of its clause."""
+    """The language's name for an operation; the operation behind a block that may fail has that of its
+    clause."""
     match operation.role, operation.step:
         case "rescue", ir.Search():
             return "expand"

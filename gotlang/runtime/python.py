@@ -1,4 +1,4 @@
-"""Python that a program uses: imported functions, simulators, corpora. Foreign code runs only here."""
+"""The Python that a program uses: imported functions, simulators, corpora. Untrusted code runs only here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def resolve(folder: str, written: str) -> Path:
-    """The file of a path in a program. Raises UsageError for one outside of the program's folder."""
+    """The file of a path in a program. Raises UsageError for one outside the program's folder."""
     if (why := outside(written)) is not None:
         raise UsageError(why)
     base = Path(folder).resolve()
@@ -49,14 +49,14 @@ def load_module(path: Path, what: str) -> ModuleType:
         raise UsageError(f"{what}: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    # It may import modules of its folder, and leaves no compiled files there.
+    # It may import modules of its folder, and must leave no compiled files there.
     sys.path.insert(0, str(path.parent))
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # `sys.exit()` at the end of a script among them
+    except BaseException as error:  # including `sys.exit()` at the end of a script
         del sys.modules[name]
         raise UsageError(f"{what}: {_where(error, path)}") from error
     finally:
@@ -75,7 +75,7 @@ def _where(error: BaseException, path: Path) -> str:
 def refused(program: Program, allowed: bool | None, *, simulators: bool = True) -> NotTrusted | None:
     """Why the Python that a program imports, or is simulated by, does not run; None if it does.
 
-    `allowed` is the user's word for this run; None leaves it to what they trust.
+    `allowed` is the user's choice for this run; None leaves it to their trust.
     """
     imports = [("imports", one) for one in program.python]
     if simulators:
@@ -129,7 +129,7 @@ def load_simulators(program: Program, *, allowed: bool | None = True) -> dict[st
 
 
 def simulators_version(program: Program) -> str:
-    """Eight hexadecimal digits of the hash of a program's simulators; empty without any."""
+    """Eight hexadecimal digits of the hash of a program's simulators; empty if it has none."""
     digest = hashlib.sha256()
     for entry in program.simulators:
         digest.update(resolve(entry.folder, entry.path).read_bytes() + b"\0")
@@ -137,7 +137,7 @@ def simulators_version(program: Program) -> str:
 
 
 def simulated_models(program: Program) -> dict[str, dict[str, float]]:
-    """The models that a program's simulators declare, by name, unexecuted. Raises UsageError."""
+    """The models that a program's simulators declare, by name, without running them. Raises UsageError."""
     from gotlang.models.simulated import declared_models
 
     found: dict[str, dict[str, float]] = {}
@@ -146,7 +146,7 @@ def simulated_models(program: Program) -> dict[str, dict[str, float]]:
         try:
             found = {**declared_models(place.read_text("utf-8"), entry.path), **found}
         except (OSError, UnicodeError):
-            continue  # loading it says so
+            continue  # loading it reports the error
     return found
 
 
@@ -156,7 +156,7 @@ def load_corpora(
     """A search function per corpus of a program: `search(query, k)` returns the best documents.
 
     `others` are paths that the user gives for corpora of the program. Raises UsageError for one that the
-    program does not import, and for what cannot be read.
+    program does not import, and for one that cannot be read.
     """
     from gotlang.data.corpus import open_corpus
 
@@ -181,7 +181,7 @@ async def call_function(
     """Call a Python function with copies of plain values, in a thread of its own unless it is async.
 
     Raises EvaluationError for whatever it raises, after `timeout_s` seconds (None: never), and (unless `raw`)
-    for a result that is not of the type that the program says.
+    for a result that is not of the declared type.
     """
     arguments, more = list(map(copied, positional)), {key: copied(value) for key, value in named.items()}
     if inspect.iscoroutinefunction(function):
@@ -219,7 +219,7 @@ async def _wait(work: Awaitable[T], name: str, timeout_s: float | None) -> T:
 
 async def _run_in_thread(work: Callable[[], T], name: str, timeout_s: float | None) -> T:
     """The result of `work`, run in a daemon thread: an interrupted run ends at once, while the threads of the
-    loop's executor would keep it until their work is done. After a timeout the thread runs on."""
+    loop's executor would delay it until their work is done. After a timeout the thread continues."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -236,7 +236,7 @@ async def _run_in_thread(work: Callable[[], T], name: str, timeout_s: float | No
         try:
             value = work()
         except BaseException as error:
-            # Any exception is the function's own: no Ctrl-C and no cancellation reach this thread.
+            # Any exception was raised by the function: no Ctrl-C and no cancellation reaches this thread.
             caught = error if isinstance(error, GotError) else raised(name, error)
             caught.__cause__ = error.__cause__ if caught is error else error
             tell(lambda: future.set_exception(caught))

@@ -2,8 +2,8 @@
 
 The user's message is the instruction, the examples and the text, in this order, so that providers' prompt
 caches hit. An example is the text itself with the example's inputs, followed by its response. In a prompt
-with turns the instruction leads the user's first text, and examples are turns after those of the system at
-its start.
+with turns the instruction is at the start of the user's first text, and examples are turns after the initial
+system turns.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _with_media(
     shown: Sequence[str | Message] | None,
     media: Mapping[tuple[str, str], Media],
 ) -> tuple[Message, ...]:
-    """Messages in which a mark stands for each image and file while the texts are rendered."""
+    """Messages in which a marker stands for each image and file while the texts are rendered."""
     placed: list[Media] = []
 
     def mark(value: Any, type_: Type | None) -> Any:
@@ -64,7 +64,7 @@ def _with_media(
             case str() if type_ in (IMAGE, FILE):
                 found = media.get((str(type_), value))
                 if found is None:
-                    raise TemplateError(f"`{value}` is no {type_} of the inputs")
+                    raise TemplateError(f"`{value}` is not a {type_} of the inputs")
                 placed.append(found)
                 return f"{PLACE}{len(placed) - 1}{PLACE}"
             case str():

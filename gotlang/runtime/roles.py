@@ -1,4 +1,4 @@
-"""How the operations run that the expansion adds, by their role."""
+"""Functions that run the operations that expansion adds, by their role."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gotlang.thought import EmptyThought, Thoughts, validity
 
 
 def join(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """The thoughts of several operations as those of one; an empty one for a skipped one that others waited
-    for, so that each keeps its position."""
+    """The thoughts of several operations as those of one; an empty one for a skipped operation that others
+    waited for, so that each keeps its position."""
     step = operation.step
     if operation.name == "done" and context.graph.any_skipped:
         given = ((part, part.output) for part in operation.parts or ())
@@ -24,7 +24,7 @@ def join(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
     elif isinstance(step, ir.Foreach) and not thoughts:
         raise OperationFailed("each of its elements was skipped" if operation.parts else "its list is empty")
     elif isinstance(step, ir.Repeat) and thoughts and thoughts[0].empty:
-        raise OperationFailed("it starts from no thought, and has no round")
+        raise OperationFailed("it starts from no thoughts and has no rounds")
     return thoughts
 
 
@@ -35,15 +35,15 @@ def collect(context: Context, operation: Operation, thoughts: Thoughts) -> Thoug
 
 
 def grow(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """Add operations to the graph, or none if that fails; the thoughts that it looked at, for pictures."""
+    """Add operations to the graph, or none if that fails; returns the thoughts that it used, for pictures."""
     work = context.graph.work.pop(operation)
     with context.graph.all_or_nothing():
         return work(operation) or NOTHING
 
 
 def rescue(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """Go on after what may have failed: a `try` with its `else`, a `first` with its next line, a `search`
-    with other states. A limit, an interruption and an exhausted budget end the run all the same."""
+    """Continue after a possible failure: a `try` with its `else`, a `first` with its next alternative, a
+    `search` with other states. A limit, an interruption and an exhausted budget end the run all the same."""
     for lost in operation.inputs:
         for _, error in context.causes(lost):
             if not error.handled:
@@ -52,8 +52,8 @@ def rescue(context: Context, operation: Operation, thoughts: Thoughts) -> Though
 
 
 def wave(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """Go on with a `search`, or leave what it has found where the budget is exhausted. What ends a run for
-    another reason ends it."""
+    """Continue a `search`, or return its result so far if the budget is exhausted. Any other reason to end a
+    run ends it."""
     for lost in operation.inputs:
         for _, error in context.causes(lost):
             if not error.handled and not cut_off(error):
@@ -62,7 +62,7 @@ def wave(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
 
 
 def rated(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """Thoughts with the mean of the numbers that the samples of a score gave for each."""
+    """Thoughts with the mean of the numbers that the samples of a score returned for each."""
     step = operation.step
     assert isinstance(step, ir.Score) and step.score is not None
     declared = context.program.score(step.score)
@@ -92,7 +92,7 @@ def rated(context: Context, operation: Operation, thoughts: Thoughts) -> Thought
 
 
 def answered(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """The answers that models with tools came to. Those that failed noted it at one of their turns."""
+    """The answers of models with tools. Conversations that failed recorded it at one of their turns."""
     if thoughts:
         return thoughts
     *around, _, _ = path_key(operation)
@@ -117,4 +117,4 @@ ROLES: dict[str, Callable[[Context, Operation, Thoughts], Thoughts]] = {
     "rated": rated,
     "answered": answered,
 }
-"""How the operations run that expansion adds, by their role."""
+"""Functions that run the operations that expansion adds, by their role."""

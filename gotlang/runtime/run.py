@@ -33,12 +33,12 @@ from gotlang.types import OptionalType, accepts, fits, of_value
 
 @final
 class Runner(Struct):
-    """All that a run needs but its inputs. Runs that share one (rows of a dataset) have separate process
-    caches, and their limits, budget and persistent cache in common.
+    """The environment of a run without its inputs. Runs that share one (rows of a dataset) have separate
+    process caches, and their limits, budget and persistent cache in common.
 
     `changes` lays out calls of Python that changes the graph. `observe` is the caller's own observer,
     `record` that of a recording: neither ends the other if it fails. `coordination` is with other processes
-    on the cache. `on_loss` is called where the cache stores nothing any more.
+    on the cache. `on_loss` is called when the cache can no longer store anything.
     """
 
     program: Program
@@ -58,7 +58,7 @@ class Runner(Struct):
     prove: Callable[[Scheme, Mapping[str, Any]], None] | None = None
     """Called before a run sends anything: raises UsageError for a budget that is not proven."""
     stream: bool = False
-    """Whether completions are observed while they come."""
+    """Whether completions are observed while they arrive."""
     engines: set[GraphEngine] = field(default_factory=set)
     _tables: ProgramTables | None = None
 
@@ -74,8 +74,8 @@ class Runner(Struct):
         self, scheme: Scheme, inputs: Mapping[str, Any], truth: Any = None, *, has_truth: bool = False
     ) -> Outcome:
         """Run a scheme. Raises RunError, with the outcome until then, if it ends without a result; cancelling
-        leaves nothing running. Raises UsageError, before it
-        sends anything, for inputs that do not fit and for a budget that is not proven."""
+        leaves nothing running. Raises UsageError, before it sends anything, for invalid inputs and for a
+        budget that is not proven."""
         with relaxed_gc():
             given = check_inputs(scheme, inputs)
             if self.prove is not None:
@@ -132,7 +132,7 @@ class Runner(Struct):
         return outcome_of(context, scheme, handle, wall, engine.stopped)
 
     def stop(self, reason: str) -> None:
-        """Let every run finish the requests that are under way, and send no more."""
+        """Let every run finish its requests in flight, and send no more."""
         for engine in self.engines:
             engine.stop(reason)
 
@@ -156,12 +156,12 @@ def _first(*step: Any) -> Handle:
 
 
 _RARE: Mapping[str, Layout] = {"tools": _tools, "search": _search, "first": _first}
-"""The layouts that are imported where a program has such a step."""
+"""The layout functions that are imported only if a program has such a step."""
 
 
 def check_inputs(scheme: Scheme, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """All inputs; one that may be none is that where it is left out. Raises UsageError for inputs that are
-    missing, unknown, or of the wrong type."""
+    """All inputs; an optional one that is missing is none. Raises UsageError for inputs that are missing,
+    unknown, or of the wrong type."""
     wanted = dict(scheme.parameters)
     takes = "its inputs: " + (", ".join(f"{name}: {type_}" for name, type_ in scheme.parameters) or "none")
     for name, value in inputs.items():
@@ -177,7 +177,7 @@ def check_inputs(scheme: Scheme, inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_params(program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
     """Every param of a program with its value, the given one or its default. Raises UsageError for an unknown
-    param, or a value outside of its type or range."""
+    param, or a value outside its type or range."""
     table = {param.name: param for param in program.params}
     for name, value in given.items():
         if name not in table:
@@ -209,6 +209,6 @@ def _check_param(param: Param, value: Any) -> None:
 
 
 def check_truth(scheme: Scheme, truth: Any) -> None:
-    """Raises UsageError for a ground truth of a type that the scheme cannot compare with."""
+    """Raise UsageError for a ground truth of a type that the scheme cannot compare with its result."""
     if not accepts(scheme.truth, of_value(truth)) and (why := fits(scheme.truth, truth)):
         raise UsageError(f"the known answer `truth`: {why}")

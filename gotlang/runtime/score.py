@@ -1,4 +1,4 @@
-"""`Score` by a score that asks a model: its body once for each thought and sample."""
+"""`Score` by a score that calls a model: its body once for each thought and sample."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gotlang.syntax import expressions as e
 
 
 def score(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
-    """`Score` by a score that asks a model: its body once per thought and sample."""
+    """`Score` by a score that calls a model: its body once per thought and sample."""
     assert step.score is not None
     declared = x.context.program.score(step.score)
 

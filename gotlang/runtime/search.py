@@ -1,7 +1,7 @@
 """`search`: a tree of states that grows in waves.
 
-A wave is the states that are expanded at the same time. Which they are is decided once the one before has
-ended, by the tree alone, so the result does not depend on which call ends first.
+A wave is the set of states that are expanded at the same time. It is chosen when the previous wave has ended,
+by the tree alone, so the result does not depend on which call ends first.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from gotlang.thought import Thought, Thoughts, raise_beyond
 
 @final
 class _State(Struct, eq=False):
-    """A state of the tree. `place` tells which child it is, of which child, from the root; `marks` tell its
-    samples from others; `made` is the operation that gives its thought, and `reached` the thought that its
-    value is of. `visits`, `total` and `most` are of its own value and those below it; `leaves` counts the
-    states there that may be expanded next, `virtual` those that are chosen for this wave."""
+    """A state of the tree. `place` is its position among the children, from the root down; `marks` separate
+    its samples from others; `made` is the operation that yields its thought, and `reached` the thought that
+    its value is of. `visits`, `total` and `most` are of its own value and those of its descendants; `leaves`
+    counts the descendants that may be expanded next, `virtual` those that are chosen for this wave."""
 
     thought: Thought
     parent: _State | None = None
@@ -47,21 +47,21 @@ class _State(Struct, eq=False):
     virtual: int = 0
 
     def up(self) -> Iterator[_State]:
-        """The state, and those above it."""
+        """The state and its ancestors."""
         state: _State | None = self
         while state is not None:
             yield state
             state = state.parent
 
     def open(self, change: int) -> None:
-        """It may be expanded, or no longer."""
+        """Mark it as expandable, or not."""
         for state in self.up():
             state.leaves += change
 
 
 class _Value(NamedTuple):
-    """What a new state is worth: the frames of what finds it out, the operation of the state that is judged,
-    and that of its value."""
+    """The evaluation of a new state: its frames, the operation of the state that is judged, and that of its
+    value."""
 
     state: _State
     frames: list[Frame]
@@ -79,12 +79,12 @@ class _Tree(Struct, eq=False):
     backup: str
     states: list[_State] = field(default_factory=list)
     level: list[_State] = field(default_factory=list)
-    """The states that the last wave made."""
+    """The states that the last wave created."""
     worst: float = math.inf
     _queue: list[tuple[float, float, int, _State]] = field(default_factory=list)
 
     def begin(self) -> None:
-        """The root is what may be expanded first."""
+        """Add the root, which is expanded first."""
         self._open(self.root)
 
     def _open(self, state: _State) -> None:
@@ -95,7 +95,8 @@ class _Tree(Struct, eq=False):
             heapq.heappush(self._queue, (deep, -state.value, len(self.states), state))
 
     def add(self, state: _State, *, deeper: bool) -> None:
-        """A state with its value, which counts for all above it; `deeper` ones may follow it."""
+        """Add a state with its value, which counts for all its ancestors; with `deeper` it may be
+        expanded."""
         self.states.append(state)
         self.worst = min(self.worst, state.value)
         for above in state.up():
@@ -106,7 +107,7 @@ class _Tree(Struct, eq=False):
             self._open(state)
 
     def wave(self, most: int, parallel: int) -> list[_State]:
-        """The states to expand next, as many at the same time as may be."""
+        """The states to expand next, as many at the same time as allowed."""
         if self.strategy == "beam":
             best = sorted(self.level, key=lambda state: -state.value)[: min(most, int(self.amount))]
             for state in self.level:
@@ -125,7 +126,7 @@ class _Tree(Struct, eq=False):
         return best
 
     def _by_bounds(self) -> _State:
-        """Down the tree by the upper confidence bounds (Kocsis and Szepesvari 2006)."""
+        """Descend the tree by the upper confidence bounds (Kocsis and Szepesvari 2006)."""
         state = self.root
         while state.children is not None:
             around = math.log(max(1, state.visits + state.virtual))
@@ -139,13 +140,13 @@ class _Tree(Struct, eq=False):
         if self.backup == "max":
             value = state.most
         else:
-            # What is chosen already counts as if it had come to the worst value (Chaslot et al. 2008).
+            # A chosen state already counts as if it had the worst value (Chaslot et al. 2008).
             value = (state.total + (state.virtual * self.worst if state.virtual else 0.0)) / visits
         return value + self.amount * math.sqrt(around / visits)
 
 
 def search(x: Expander, step: ir.Search, frame: Frame, pool: Handle) -> Handle:
-    """`search`: wave after wave, each laid out once the one before has ended."""
+    """`search`: wave after wave, each laid out once the previous one has ended."""
     join = x.graph.add(Operation(step, "join", frame, step.result, frame.origin), (), held=1)
     start = x.grow(step, frame, x.waits(step, frame, True), _Searching(x, step, join).begin)
     x.graph.connect((start,), join)
@@ -163,7 +164,7 @@ class _Searching:
         self.number = 0
 
     def begin(self, grow: Operation) -> None:
-        """The root, and the first wave."""
+        """Lay out the root and the first wave."""
         step, evaluate = self.step, self.x.context.evaluate
         thoughts = grow.frame.pool(step.pool).operation.output
         names = whole(grow.frame, thoughts)
@@ -200,7 +201,7 @@ class _Searching:
         return self.frame.inside(key, {step.name: handle}, grow, rest, "search", word, *state.marks)
 
     def _expand(self, state: _State, found: list[_Value], end: Operation, grow: Operation) -> Operation:
-        """Lay out the expansion of a state; the operation that then lays out what is worth what."""
+        """Lay out the expansion of a state; returns the operation that then lays out the evaluation."""
         x, step = self.x, self.step
         assert state.made is not None
         inner = self._frame(state, "expand", grow, state.made)
@@ -215,7 +216,7 @@ class _Searching:
             for at, thought in enumerate(left.output):
                 marks = (*state.marks, *ranks.marks(thought.value))
                 found.append(self._value(_State(thought, state, (*state.place, at), marks), operation))
-            # A `value` need not look at what `simulate` left.
+            # A `value` need not use the output of `simulate`.
             x.graph.connect([each for value in found for each in (value.reached, value.worth)], end)
             return left.output
 
@@ -223,7 +224,7 @@ class _Searching:
         return x.graph.add(values, (left,))
 
     def _value(self, state: _State, grow: Operation) -> _Value:
-        """Lay out what a new state comes to, and is worth."""
+        """Lay out the simulation and the evaluation of a new state."""
         x, step, frames = self.x, self.step, list[Frame]()
         place = self.frame.inside((step.result, *state.place), {}, grow)
         state.made = reached = x.element(place, Element((state.thought,)), grow)
@@ -238,7 +239,8 @@ class _Searching:
         return self.x.region(region, frame).operation
 
     def _end(self, end: Operation, expanded: Iterable[tuple[_State, list[_Value]]]) -> Thoughts:
-        """Take in what a wave has found, and go on or leave the best; the new states with their values."""
+        """Process the results of a wave, and continue or return the best; the new states with their
+        values."""
         tree, solved, new = self.tree, list[_State](), list[Thought]()
         stopped = any(cut_off(error) for lost in end.inputs for _, error in self.x.context.causes(lost))
         for state, found in expanded:
@@ -268,13 +270,13 @@ class _Searching:
         return Thoughts(new)
 
     def _ends(self) -> list[_State]:
-        """The states from which nothing follows; all of them where each was followed to its end."""
+        """The states without successors; all states if each was followed to its end."""
         if self.step.simulate is not None:
             return self.tree.states
         return [s for s in self.tree.states if s.children == [] or len(s.place) == self.depth]
 
     def _holds(self, thought: Thought) -> bool:
-        """Whether the search ends with a state."""
+        """Whether a state ends the search."""
         if self.step.until is None:
             return False
         names = {self.step.name: thought, "it": thought, "thoughts": Thoughts([thought])}
@@ -282,5 +284,5 @@ class _Searching:
 
 
 def _valued(thought: Thought, judged: Thought) -> Thought:
-    """A state with the score of what was judged for it."""
+    """A state with the score of the thought that was judged for it."""
     return thought.known(score=judged.score, lower=judged.lower, claim=judged.claim)

@@ -1,6 +1,6 @@
-"""MCP servers as sources of tools: started, or reached by their address, for the time of a session.
+"""MCP servers as sources of tools: started, or connected to, for the duration of a session.
 
-They are spoken to on an event loop in a thread of its own, since the loop of a run may be of simulated time.
+They run on an event loop in a thread of its own, since the loop of a run may have simulated time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gotlang.packages import pip_install
 from gotlang.types import DYNAMIC
 
 START_S = 60.0
-"""Seconds that a server may take until it has said what tools it has."""
+"""Seconds within which a server must list its tools."""
 
 
 @final
@@ -32,7 +32,7 @@ class Servers:
     """The MCP servers of a program. `functions` are the tools that it imports, by name."""
 
     def __init__(self, imports: Sequence[PythonImport], timeout_s: float) -> None:
-        """Start or reach them. Raises UsageError."""
+        """Start or connect to them. Raises UsageError."""
         self.functions: dict[str, Callable[..., Any]] = {}
         self._timeout_s = timeout_s
         self._ready: Future[None] = Future()
@@ -46,14 +46,14 @@ class Servers:
             raise
 
     def close(self) -> None:
-        """End the servers that were started, and the connections to the others."""
+        """Stop the servers that were started, and close the connections to the others."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._end)
         self._thread.join(START_S)
 
     def _end(self) -> None:
         self._closing.set()
-        if not self._ready.done():  # Ctrl-C does not wait for a server that says nothing
+        if not self._ready.done():  # Ctrl-C does not wait for a server that does not respond
             self._opening.cancel()
 
     def _serve(self, imports: Sequence[PythonImport]) -> None:
@@ -73,7 +73,7 @@ class Servers:
                 self._ready.set_result(None)
                 await self._closing.wait()
         except BaseException as error:
-            # What ends a server later is told to whoever calls it.
+            # A server that ends later is reported to its callers.
             if not self._ready.done():
                 self._ready.set_exception(_unreached(imports, error))
 
@@ -83,12 +83,12 @@ class Servers:
         except ImportError:
             absent = f"MCP server {one.path}: the package `mcp` is not installed"
             raise UsageError(absent, help=pip_install("mcp")) from None
-        logging.getLogger("mcp").addHandler(logging.NullHandler())  # a line that is no message is skipped
+        logging.getLogger("mcp").addHandler(logging.NullHandler())  # a line that is not a message is skipped
         at: Any = one.path
         if "://" not in one.path:
             command, *words = shlex.split(one.path)
-            command = sys.executable if command == "python" else command  # as `import python`
-            # It gets no keys: of the environment it sees the few variables that every program needs.
+            command = sys.executable if command == "python" else command  # as in `import python`
+            # It gets no keys: its environment has only the few variables that every program needs.
             started = StdioServerParameters(command=command, args=words, cwd=one.folder or ".")
             at = stdio_client(started, self._said)
         try:
@@ -126,7 +126,7 @@ class Servers:
                 raise EvaluationError(f"`{name}`: {' '.join(texts) or 'it failed'}")
             found = result.structured_content
             if isinstance(found, dict) and [*found] == ["result"]:
-                return found["result"]  # what is no object is sent as one
+                return found["result"]  # a value that is not an object is sent as one
             if others and found is None:
                 raise EvaluationError(f"`{name}` returned {', '.join(sorted({*others}))}, and not only text")
             return found if found is not None else "\n".join(texts)
@@ -157,7 +157,7 @@ def _unreached(imports: Sequence[PythonImport], error: BaseException) -> UsageEr
 
 
 def _words(error: BaseException) -> str:
-    """What went wrong, in one line."""
+    """An error on one line."""
     error = _first(error)
     if isinstance(error, TimeoutError):
         return "no response in time"

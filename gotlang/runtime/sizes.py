@@ -1,7 +1,8 @@
-"""What an estimate needs to know of models: how many tokens prompts have before they are asked, and prices.
+"""The facts about models that an estimate needs: the number of tokens in prompts before they are sent, and
+prices.
 
-Whole prompts are counted as the simulated model does; those with holes from the text around the holes and
-the sizes of what goes into them.
+Complete prompts are counted as the simulated model does; those with placeholders from the text around these
+and the sizes of their values.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ from gotlang.types import (
 
 _BATCH = 128
 _SPREAD = 4
-"""Tokens of a value that is not a text, at most, as JSON, for each of those that a model wrote it in."""
+"""Maximum tokens of a value other than a text, as JSON, per token in which a model wrote it."""
 
 
 @final
 class Sizes:
-    """Counts tokens for a forecast, and knows prices: those of `model`, and of the models that prompts name.
+    """Counts tokens for a forecast, and knows the prices of `model` and of the models that prompts name.
 
-    `batch` is how many answers one request may ask for: as many as the simulated model takes, where it is not
-    known yet what the endpoint takes. With the open `models` of a session, for a proof: prices are theirs,
-    and texts have the most tokens that any tokenizer makes of them, one for each byte.
+    `batch` is the maximum number of samples in one request: that of the simulated model if the endpoint's is
+    unknown. With the open `models` of a session, for a proof: prices are theirs, and texts have the maximum
+    number of tokens of any tokenizer, one for each byte.
     """
 
     default_max_tokens = DEFAULT_MAX_TOKENS
@@ -66,7 +67,7 @@ class Sizes:
         self.spread = 1 if models is None else _SPREAD
 
     def price_of(self, name: str | None) -> Price | None:
-        """The price of a model by the name that a prompt has for it (None: the run's own)."""
+        """The price of a model by its name in a prompt (None: the run's own)."""
         if name == PERSON:
             return FREE_OF_CHARGE
         if self._models is not None:
@@ -83,7 +84,7 @@ class Sizes:
         return price.input_per_million / 1e6, price.output_per_million / 1e6
 
     def image(self, name: Any) -> int:
-        """The most tokens of an image, by the model's name as for `price_of`; UNKNOWN for any model."""
+        """The maximum tokens of an image, by the model's name as for `price_of`; UNKNOWN for any model."""
         if name is not None and (not isinstance(name, str) or name == PERSON):
             return IMAGE_TOKENS
         if self._models is not None:
@@ -98,7 +99,7 @@ class Sizes:
         return estimate_tokens(text) if self._models is None else _bytes(text)
 
     def _examples(self, prompt: Prompt) -> list[str | Message]:
-        """The examples of a prompt as its message shows them, which no input changes."""
+        """The examples of a prompt as its message shows them, independent of the inputs."""
         if id(prompt) not in self._shown:
             self._shown[id(prompt)] = prompt, examples(prompt)
         return self._shown[id(prompt)][1]
@@ -110,14 +111,15 @@ class Sizes:
         tokens: Mapping[str, tuple[float, float]],
         model: Any = None,
     ) -> tuple[float, float]:
-        """The fewest and the most tokens of a request: the text around the holes, and what they may hold."""
+        """The minimum and maximum tokens of a request: the text around the placeholders, and their possible
+        values."""
         types = dict(prompt.parameters)
         shows = [name for name, type_ in types.items() if holds_media(type_)]
         smallest = {name: _smallest(types[name]) for name in (*tokens, *shows)}
         try:
             messages = render(prompt, {**known, **smallest}, self._examples(prompt))
         except (TemplateError, EvaluationError):
-            return 0, math.inf  # a text that goes through what is not there yet
+            return 0, math.inf  # a text that iterates over a value that does not exist yet
         if self._models is None:
             around = request_tokens(messages)
         else:
@@ -143,16 +145,16 @@ class Sizes:
 
 
 def _elements(value: Any, most: float | None = None) -> float:
-    """How many elements a value has that a loop goes through; with `most` tokens, where it is the smallest
-    of its type: each element of a list takes one at least, and a text may have any number of characters."""
+    """The number of elements that a loop over a value has; with `most` tokens, the maximum: each element of a
+    list takes at least one, and a text may have any number of characters."""
     if most is None:
         return len(value) if isinstance(value, list | dict | str) else 1
     return math.inf if isinstance(value, str) else most
 
 
 def _most_of_media(prompt: Prompt, name: str, image: int) -> float:
-    """The most tokens of the images and files of an input, of which an image has at most `image`; infinity
-    where their number is not known."""
+    """The maximum tokens of the images and files of an input, where an image has at most `image`; infinity if
+    their number is not known."""
     loops = any(re.search(r"\{%-?\s*for\b", text.text) for text in prompt.texts)
     return math.inf if loops or dict(prompt.parameters)[name] != IMAGE else image * _shown(prompt, name)
 
@@ -172,7 +174,7 @@ def _shown_in(text: Template, name: str) -> int:
 
 
 def _smallest(type_: Type, around: tuple[Type, ...] = ()) -> Any:
-    """A value that takes as little room as one of its type may; None inside a type that is `around` it."""
+    """The smallest value of a type; None inside a type that is `around` it."""
     match type_:
         case Simple("int" | "float"):
             return 0
@@ -198,8 +200,8 @@ def _smallest(type_: Type, around: tuple[Type, ...] = ()) -> Any:
 
 
 def likely(outcome: Outcome, price: Price | None) -> dict[str, float | None]:
-    """What a run asked for, each answer counted, by the names that an estimate has for it; `price` is that of
-    the model that will be asked."""
+    """The number of requests and samples of a run, by the names in an estimate; `price` is that of the model
+    that will be used."""
     account = outcome.ledger.accounts[0]
     usage = Usage(account.input_tokens, account.output_tokens)
     return {

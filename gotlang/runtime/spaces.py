@@ -1,9 +1,9 @@
-"""Sample spaces: where the samples of an operation are numbered from, by its path in the program.
+"""Sample spaces: the first sample number of each operation, by its path in the program.
 
-Two operations of a run that ask for the same must not share samples, and no sample may move because of an
+Two operations of a run with equal requests must not share samples, and no sample may change because of an
 edit elsewhere, of the order in which operations end, or of a setting that its request does not show. So an
-operation's first number is a hash of what tells it apart: the calls, elements, rounds and merges around it,
-and its line. A space is the hash of a path so far.
+operation's first number is a hash of its identity: the enclosing calls, elements, rounds and merges, and its
+line. A space is the hash of a path so far.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ ROOT: Final[Space] = b""
 """The space of a run's scheme, and of shared samples, which are numbered from 0."""
 
 _SMALLEST = 1 << 52
-"""Numbers are below 2**53, so that JSON holds them anywhere, and above those of shared samples."""
+"""Numbers are below 2**53, so that every JSON reader can represent them, and above those of shared
+samples."""
 _EMPTY = hashlib.blake2b(digest_size=16)
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def inside(space: Space, *marks: str | int) -> Space:
-    """The space of a part of a path: what `marks` tell apart from its like."""
+    """The space of a part of a path, which `marks` distinguish from others."""
     return _hashed(space + _written(marks))
 
 
 def at_line(space: Space, line: LineKey | None) -> Space:
-    """The space of an operation: of a line, in the space of what is around it."""
+    """The space of an operation: of a line, in the enclosing space."""
     return _hashed(space + _line(line)) if line is not None else space
 
 
@@ -59,13 +60,13 @@ def first_number(space: Space) -> int:
 
 @final
 class Ranks:
-    """Numbers equal values in their order, so that others may come and go between them."""
+    """Numbers equal values in their order, so that other values may come and go between them."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
     def marks(self, value: Any) -> tuple[str, int]:
-        """What tells a value apart: itself, and how many equal ones came before it."""
+        """The identity of a value among others: itself, and how many equal ones came before it."""
         text = str(value) if type(value) is int else _encode(value)
         rank = self._seen.get(text, 0)
         self._seen[text] = rank + 1

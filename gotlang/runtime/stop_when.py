@@ -21,7 +21,7 @@ from gotlang.thought import NO_RESPONSE, ResponseLogprobs, Thought
 
 
 def response_of(completion: Completion) -> ResponseLogprobs:
-    """What a thought knows of the tokens of its completion."""
+    """The tokens of a thought's completion."""
     logprob, tokens = completion.logprob, completion.tokens
     if logprob is None and not tokens:
         return NO_RESPONSE
@@ -35,12 +35,12 @@ PACE: Final = 64
 
 @final
 class Enough:
-    """Says of a text so far that no more of it is wanted. A condition that fails on a part of a text does not
-    hold there.
+    """Decides for a partial text whether the response can be ended. A condition that fails to evaluate on a
+    part of a text is false there.
 
-    `of_tokens`: it looks at log-probabilities, for which all tokens so far are read each time. So it is asked
-    when a text is longer by more than one of its `pace` parts. `text` is the condition with the values that
-    it knows, as a part of the request's identity.
+    `of_tokens`: it uses log-probabilities, for which all tokens so far are read each time. So it is evaluated
+    when the text has grown by more than one of its `pace` parts. `text` is the condition with its known
+    values, as a part of the request's identity.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Enough:
         self.text = "; ".join([format_expression(condition), *known])
 
     def __call__(self, text: str, heard: Callable[[], Completion]) -> bool:
-        """Whether it holds for a text; `heard` reads its completion so far."""
+        """Whether the condition is true for a text; `heard` parses the completion so far."""
         it = Thought(text, response=response_of(heard())) if self.of_tokens else text
         try:
             return self._evaluate(self._condition, Layer({"it": it}, self._names)) is True
@@ -71,7 +71,7 @@ class Enough:
             return False
 
     def cut(self, one: Completion) -> Completion:
-        """A completion that came whole, up to where it is enough."""
+        """A complete completion, cut at the point where the condition is first true."""
         seen = 0
         for text in accumulate([token for token, _ in one.tokens] or split_tokens(one.text)):
             if len(text) - seen > seen // self.pace:

@@ -1,8 +1,8 @@
 """`Generate` by a prompt with tools: for each sample a model and its tools take turns.
 
-A turn is an operation that asks the model once; what it calls becomes operations, which run at the same
-time, and the next turn is shown their results in the order of the calls. So the graph, the cache and the
-budget know each of them, and nothing depends on which ends first.
+A turn is an operation that calls the model once; its tool calls become operations, which run at the same
+time, and the next turn contains their results in the order of the calls. So the graph, the cache and the
+budget account for each of them, and the result does not depend on which ends first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LAST_TURN = "(No more tools are available: respond with the answer now.)"
 
 
 class _Called(NamedTuple):
-    """What a model said in a turn that calls tools."""
+    """The content of a turn that calls tools."""
 
     said: Message
     calls: tuple[ToolCall, ...]
@@ -68,7 +68,7 @@ def tools(x: Expander, step: ir.Generate, frame: Frame, pool: Handle) -> Handle:
 
 
 def _offered(context: Context, name: str) -> ToolSchema:
-    """What a model is told of a function or a scheme of the program."""
+    """The description of a function or a scheme of the program for a model."""
     scheme = next((one for one in context.program.schemes if one.name == name), None)
     if scheme is not None:
         needed = frozenset(n for n, type_ in scheme.parameters if not isinstance(type_, OptionalType))
@@ -92,7 +92,7 @@ def _type(annotation: Any) -> Any:
 
 @final
 class _Talk:
-    """One sample: the turns of a model, and what its tools gave. Implements
+    """One sample: the turns of a model, and the results of its tools. Implements
     `gotlang.runtime.execution.Talking`."""
 
     def __init__(
@@ -114,13 +114,14 @@ class _Talk:
         self.made: dict[int, Thoughts] = {}
 
     def begin(self, grow: Operation | None) -> Operation:
-        """Lay out the first turn; the operation whose thoughts are the answer."""
+        """Lay out the first turn; returns the operation whose thoughts are the answer."""
         self.x.graph.add(self.join, (), held=1)
         self._next(grow, ())
         return self.join
 
     def _next(self, grow: Operation | None, after: tuple[Operation, ...]) -> None:
-        """Lay out a turn, and what looks at it. The join waits for that instead of what has come before."""
+        """Lay out a turn, and the operation that evaluates it. The join waits for that instead of the
+        previous one."""
         x = self.x
         inner = self.frame.inside(("turn", self.turn), {}, grow)
         turn = Operation(self.step, "turn", inner, "turn", grow)
@@ -132,7 +133,7 @@ class _Talk:
         else:
             x.graph.connect((looks,), self.join)
 
-    # ---------------------------------------------------------------- asking
+    # ---------------------------------------------------------------- turns
 
     async def _ask(self, running: Execution) -> Thoughts:
         """One turn of the model."""
@@ -141,7 +142,7 @@ class _Talk:
         self.calls, self.results, self.made = (), {}, {}
         found = await self._sample(running, made)
         if self.native and not found and not self.said and "tools" in self.model.refuses:
-            # It has turned out to take none: in the text protocol, then.
+            # The model has turned out not to support tools: in the text protocol, then.
             found = await self._sample(running, made)
         return Thoughts(found)
 
@@ -168,7 +169,7 @@ class _Talk:
         return found
 
     def _hear(self) -> None:
-        """Tell the model what its tools gave, in the order of its calls."""
+        """Send the results of tools to the model, in the order of its calls."""
         if not self.calls:
             return
         told = [self.results[at] for at in range(len(self.calls))]
@@ -190,7 +191,7 @@ class _Talk:
         if protocol is not None and protocol not in PROTOCOLS:
             raise EvaluationError(f'`protocol` must be "text" or "native", not {protocol!r:.60}')
         if protocol == "native" and not able:
-            raise EvaluationError(f'`{model.name}` takes no tools: leave `protocol "native"` out')
+            raise EvaluationError(f'`{model.name}` does not support tools: remove `protocol "native"`')
         if not self.said:
             self.native = able and protocol != "text"
         if self.native:
@@ -217,7 +218,7 @@ class _Talk:
     # ---------------------------------------------------------------- tools
 
     def _look(self, grow: Operation) -> None:
-        """After a turn: call what it asks for and lay out the next, or end with its answer."""
+        """After a turn: run its tool calls and lay out the next one, or end with its answer."""
         turn = grow.inputs[0]
         if not self.calls:
             return self.x.fill(self.join, [turn])
@@ -230,7 +231,8 @@ class _Talk:
         return self._next(grow, (turn, *ends))
 
     def _begin(self, at: int, call: ToolCall, turn: Operation, grow: Operation) -> Operation | None:
-        """Lay out one call; what ends it, or None for one that cannot be made, which the model is told."""
+        """Lay out one call; returns the operation that ends it, or None for an invalid call, which is
+        reported to the model."""
         tool, x = self.offered.get(call.name), self.x
         try:
             if tool is None:
@@ -241,7 +243,7 @@ class _Talk:
         except ReadError as error:
             self.results[at] = f"Error: {error.message}"
             return None
-        if call.name not in x.context.functions:  # a scheme is given each of its inputs
+        if call.name not in x.context.functions:  # a scheme gets each of its inputs
             given = {name: given.get(name) for name, _ in tool.parameters}
         arguments = tuple((name, e.Constant(self.step.span, value)) for name, value in given.items())
         inner = self.frame.inside(("turn", self.turn, at), {}, grow, 0, "tool", self.turn, at)
@@ -259,7 +261,7 @@ class _Talk:
         return x.graph.add(end, (x.step(made, inner).operation,))
 
     def _note(self, at: int, inner: Frame, end: Operation) -> None:
-        """Note what a tool gave, or why it failed."""
+        """Record the result of a tool, or why it failed."""
         found = end.inputs[0]
         if found.state == DONE:
             values = [thought.value for thought in found.output]
@@ -268,7 +270,7 @@ class _Talk:
             return
         self.x.context.handled.append(path_key(inner))
         _, error = min(self.x.context.causes(found), key=lambda cause: path_key(cause[0]))
-        # Where the program lies on this machine is not for the model, and not for the cache.
+        # The program's path on this machine must be neither in prompts nor in the cache.
         reason = _PLACE.sub("", error.message.removeprefix("every thought failed: "))
         self.results[at] = f"Error: {reason}"
 

@@ -1,4 +1,4 @@
-"""What a study says besides its verdict: what did not matter, which range was too narrow, what to do next."""
+"""Advice in a study's report: dimensions without effect, ranges that were too narrow, next steps."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gotlang.tune.space import Dimension, decoded
 from gotlang.tune.trials import Trial
 
 _CHANCE = 1.645
-"""The standard normal value that chance exceeds 1 time in 20."""
+"""The 95% quantile of the standard normal distribution."""
 
 
 def not_mattering(done: StudyResult) -> list[str]:
-    """The dimensions whose values differ in the first objective by no more than chance would, on so many rows
-    that a difference of a tenth would have been seen."""
+    """The dimensions whose values differ in the first objective by no more than chance would explain, on so
+    many rows that a difference of a tenth would have been detected."""
     first, trials = done.trials[0].rows, done.trials.items()
     ahead = {n: leads(trial.rows, first, lambda row: row.objectives[0]) for n, trial in trials}
     noise = _noise(ahead)
@@ -43,7 +43,7 @@ def _matters(
     visible: float,
 ) -> bool:
     """Whether the means by value differ by more than rows do by chance (chi-squared, at 5%), or too little is
-    known to see a difference as large as `visible`."""
+    known to detect a difference as large as `visible`."""
     groups: dict[object, list[float]] = {}
     for number, trial in trials.items():
         if dimension.name in trial.point:
@@ -77,7 +77,7 @@ def edges(done: StudyResult) -> list[str]:
 
 
 def next_steps(done: StudyResult, command: str, file: str) -> list[str]:
-    """What to do next, in sentences. `command` ran the study, `file` is the tuned file."""
+    """Recommended next steps, as sentences. `command` ran the study, `file` is the tuned file."""
     return [*_by_verdict(done, command, file), *edges(done)]
 
 
@@ -96,7 +96,7 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
     elif held.verdict == "not significant":
         yield from _more_rows(done, command)
     elif held.verdict == "worse" and len(done.plan.objectives) == 1:
-        yield f"more train rows than {len(done.trained)}, so that chance misleads the search less"
+        yield f"more train rows than {len(done.trained)}, so that chance affects the search less"
     elif held.verdict == "constraint violated":
         yield "choose a point that keeps the constraints on held-out rows, or allow more in the study"
     elif held.verdict == "no feasible trial":
@@ -108,13 +108,13 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
         knee = f"`{command} --pick knee`"
         yield f"choose a point that gives up one objective for another: {knee}, or any name of the front"
     if done.partial is not None and held is not None:
-        yield f"the budget ended the study early: `{command} --max-usd USD` goes on with more"
+        yield f"the budget ended the study early: `{command} --max-usd USD` continues with more"
 
 
 def _more_rows(done: StudyResult, command: str) -> Iterator[str]:
     held = done.held_out
     if held is None or held.more_rows is None:
-        yield "the difference is too small for a number of rows within reason to decide it"
+        yield "the difference is too small to be decided with a reasonable number of rows"
         return
     cost = "" if held.more_usd is None else f" at about {amount('cost', held.more_usd)}"
     left = len(done.plan.read_rows().rows) - len(done.trained) - held.rows

@@ -1,13 +1,13 @@
-"""Where the next dollar teaches most: which point is to run on which rows.
+"""Allocation of the search budget: which point is to run on which rows.
 
 A cell is a point on a row. All points see the same rows in the same order, and equal requests get equal
 samples, so points are compared with the best so far, cell by cell. Beyond the train rows cells repeat them
-with new samples. A model of all points (`surrogate`) estimates the objectives of each, `prices` what its next
-cells would cost; the cells with the largest expected gain per price are measured, and all that are nearly
-free. The search ends when the expected gain is small.
+with new samples. A model of all points (`surrogate`) estimates the objectives of each, `prices` the cost of
+its next cells; the cells with the largest expected gain per price are measured, and all that are nearly free.
+The search ends when the expected gain is small.
 
-The expected gain is that of choosing with the knowledge the cells bring (the knowledge gradient: Frazier,
-Powell and Dayanik, 2008), by joint draws from the model. With several objectives each draw weighs them
+The expected gain is that of choosing with the knowledge of the cells (the knowledge gradient: Frazier, Powell
+and Dayanik, 2008), by joint samples from the model. With several objectives each sample weighs them
 differently, so that the whole front is searched.
 """
 
@@ -29,42 +29,43 @@ from gotlang.tune.surrogate import Surrogate, gaps_of
 FIRST = 4
 """Rows on which a point runs first."""
 AT_ONCE = 8
-"""Measurements that are planned from the same knowledge, and so can be shared by workers."""
+"""Number of measurements that are planned from the same knowledge, and so can be shared by workers."""
 LISTING = 0.2
-"""A finite space is run in whole, on the first rows, for at most this share of the search."""
+"""Maximum share of the search for running all points of a finite space on the first rows."""
 UNLIKELY = 0.02
-"""Points that are feasible with a smaller probability are not run for being free."""
+"""Points that are feasible with a smaller probability are not run even if they are free."""
 MOST_FREE = 64
-"""Measurements planned at once if they cost next to nothing."""
+"""Number of measurements planned at once if they cost next to nothing."""
 NEARLY_FREE = 0.1
-"""That is: less than this share of what the untuned program costs."""
+"""Next to nothing: a share of the cost of the untuned program."""
 CELLS = 5
-"""So many times as many cells end a search whose cells are nearly free: they take time."""
+"""If cells are nearly free, the search may have this many times as many: they take time."""
 PASSES = 3
-"""How often, at most, a point runs on the train rows, each time with new samples."""
+"""Maximum number of times that a point runs on the train rows, each time with new samples."""
 ENOUGH = 0.0025
 OF_LEAD = 0.008
-"""It ends when the expected gain is below this share of the untuned program's objective, or of the lead over
-it if that is more."""
+"""The search ends when the expected gain is below this share of the untuned program's objective, or of the
+lead over it if that is larger."""
 RELEVANT = 0.1
-"""Points with less than this share of the largest expected gain of a point wait."""
+"""Points with less than this share of the largest expected gain wait."""
 CLOSINGS = 3
-"""How often the best may change as it runs on the last train rows."""
+"""Maximum number of times that the best point may change while it runs on the last train rows."""
 DRAWS = 128
 MOST_RIVALS = 4
-"""Points of the front that run on the cells of those that are compared with them."""
+"""Maximum number of points of the front that also run on the cells of the points compared with them."""
 _BELIEF = 3
-"""Rows that the median spread of all points' rows counts for, beside a point's own."""
+"""The weight, in rows, of the median spread of all points' rows against a point's own."""
 _LEAST = 0.01
-"""That is at least this share of the largest spread."""
+"""The spread is at least this share of the largest one."""
 _EXACT = 0.02
-"""How large the squared error of a point's excess is at most, beside its spread over points, for its own mean
-to count; of a noisier one the luckiest would seem to keep a bound."""
+"""The maximum squared error of a point's excess, relative to its spread over points, for its own mean to be
+used; with noisier ones, the luckiest would seem to satisfy a bound."""
 
 
 def _covariance(rows: dict[int, list[float]], places: Sequence[int], errors: dict[int, float]) -> Any:
-    """Of the errors of points' means, by their variances. Points that ran on the same cells err alike, as far
-    as their rows went up and down together: many like points on a few rows say no more than one of them."""
+    """The covariance of the errors of points' means, by their variances. Points that ran on the same cells
+    have correlated errors, as far as their rows vary together: many similar points on a few rows provide no
+    more information than one of them."""
     import numpy as np
 
     values = np.zeros((len(places), max(len(rows[p]) for p in places)))
@@ -94,10 +95,10 @@ class Cells:
 @final
 @dataclass(slots=True)
 class PointFacts:
-    """What was measured of a point: by cell its leads over the untuned program in each objective (above 0 is
-    worse) and its excess over each bound (above 0 violates it), None where unknown. `asked` are the samples
-    that its first cells asked for, `cost` is the mean cost of a cell without a cache. `failed`: no cell has a
-    result. `selections` are what was selected in its cells."""
+    """The measurements of a point: by cell its leads over the untuned program in each objective (above 0 is
+    worse) and its excess over each bound (above 0 violates it), None if unknown. `asked` are the samples that
+    its first cells requested, `cost` is the mean cost of a cell without a cache. `failed`: no cell has a
+    result. `selections` are the selections in its cells."""
 
     point: Point
     cells: int
@@ -117,9 +118,9 @@ class PointFacts:
 @final
 @dataclass(slots=True)
 class Allocation:
-    """Plans measurements. `rows` is how many train rows there are, `most` how many cells of the untuned
-    program the search may cost, where what points share counts once. `refuse` says that a point surely
-    violates a constraint, before any call. Equal knowledge gives equal plans."""
+    """Plans measurements. `rows` is the number of train rows, `most` the maximum cost of the search in cells
+    of the untuned program, where shared samples count once. `refuse` tells that a point surely violates a
+    constraint, before any call. Equal knowledge yields equal plans."""
 
     space: Space
     rows: int
@@ -134,10 +135,10 @@ class Allocation:
     def plan(
         self, known: Sequence[PointFacts], new: Sequence[Point], scale: Sequence[float], *, finite: bool
     ) -> tuple[list[Cells], list[int]]:
-        """What to measure next, nothing if the search is over; and the places of the best in `known`.
+        """The next measurements, empty if the search is over; and the places of the best points in `known`.
 
-        `known` starts with the untuned program. `new` are points that were not measured: all that there are
-        in a `finite` space, else those that are proposed.
+        `known` starts with the untuned program. `new` are points that were not measured: all of them in a
+        `finite` space, otherwise those that are proposed.
         """
         base = known[0]
         new = [point for point in new if not self._is_refused(point)]
@@ -172,7 +173,7 @@ class Allocation:
             chosen.append((worth, Cells(point, start, stop)))
         enough = self._enough(known, scale, best)
         over = left <= enough
-        if over and len(best) == 1:  # of points that are as good, one that has run on all train rows
+        if over and len(best) == 1:  # among points that are as good, one that has run on all train rows
             run = [p for p, k in enumerate(known) if k.feasible and k.cells >= self.rows]
             run = [p for p in run if means[0, p] <= means[0, best[0]] + enough]
             best = [min(run, key=lambda p: float(means[0, p]))] if run else best
@@ -190,14 +191,14 @@ class Allocation:
         return (planned, best) if planned else self._last(known, best, means)
 
     def share(self, cells: int) -> float:
-        """Which share of what the search may take is used up, with so many cells measured."""
+        """The share of the search's limit that is used up by this number of measured cells."""
         return min(1.0, max(self._spent, cells / CELLS) / self.most)
 
     def _within(
         self, planned: Sequence[tuple[Cells, float]], known: Sequence[PointFacts], best: Sequence[int]
     ) -> list[Cells]:
-        """As much of a plan, of cells and their prices, as may be measured if the best is to run on all train
-        rows in the end."""
+        """The part of a plan, of cells and their prices, that can be measured if the best point is to run on
+        all train rows in the end."""
         out, last = list[Cells](), {0, *best[:MOST_RIVALS]}
         base = known[0].cost or 1.0
         count = sum(each.cells for each in known)
@@ -213,7 +214,7 @@ class Allocation:
         return out
 
     def _look(self, seen: int) -> int:
-        """After how many cells a point is looked at next."""
+        """The number of cells after which a point is evaluated next."""
         if seen < FIRST:
             return min(FIRST, self.rows)
         if seen < self.rows:
@@ -223,8 +224,8 @@ class Allocation:
     def _with_rivals(
         self, planned: Sequence[Cells], known: Sequence[PointFacts], best: Sequence[int]
     ) -> list[Cells]:
-        """The plan, with the best so far on the same cells, and the untuned program, which goes first, on the
-        same train rows."""
+        """The plan, extended by the best point so far on the same cells, and by the untuned program, which
+        goes first, on the same train rows."""
         last = max((cells.last for cells in planned), default=0)
         if min(last, self.rows) > known[0].cells:
             return [Cells(known[0].point, known[0].cells, min(last, self.rows))]
@@ -236,7 +237,7 @@ class Allocation:
         return [*planned, *further]
 
     def _closing(self, known: Sequence[PointFacts], best: Sequence[int]) -> list[Cells]:
-        """What is missing for the best to have run on all train rows."""
+        """The measurements that are missing until the best point has run on all train rows."""
         places = [0, *(place for place in best[:MOST_RIVALS] if place)]
         short = [place for place in places if known[place].cells < self.rows]
         short = [0] if 0 in short else short
@@ -245,8 +246,8 @@ class Allocation:
     def _last(
         self, known: Sequence[PointFacts], best: list[int], means: Any
     ) -> tuple[list[Cells], list[int]]:
-        """What is missing for the best to have run on all train rows. If that makes another one the best time
-        after time: none, and the best of those that have."""
+        """The measurements that are missing until the best point has run on all train rows. If that changes
+        the best point too often: none, and the best of those that have."""
         planned = self._closing(known, best)
         self._closings += bool(planned)
         if self._closings <= CLOSINGS:
@@ -255,7 +256,7 @@ class Allocation:
         return [], [min(run, key=lambda p: float(means[:, p].mean()))]
 
     def _enough(self, known: Sequence[PointFacts], scale: Sequence[float], best: Sequence[int]) -> float:
-        """Below which expected gain, in units of `scale`, the search ends."""
+        """The expected gain, in units of `scale`, below which the search ends."""
         leads = [
             abs(mean(known[place].leads[at]) or 0.0) / scale[at] for place in best for at in range(len(scale))
         ]
@@ -268,7 +269,7 @@ class Allocation:
 
     @property
     def rejected(self) -> int:
-        """How many points are refused by what is known now."""
+        """The number of points that are refused with the current knowledge."""
         return len(self._refused)
 
     def _spread(self, points: Sequence[Point], count: int) -> list[Point]:
@@ -302,9 +303,9 @@ class Allocation:
     def _gains(
         self, gaps: Sequence[Any], known: Sequence[PointFacts], size: int, scale: Sequence[float]
     ) -> tuple[Any, float, list[int], Any, Any]:
-        """By how much each candidate is expected to be better than the best where it is better at all; the
-        same of all together; the places of the best, one if there is one objective; how likely each is
-        feasible; and the model's means by draw."""
+        """The expected improvement of each candidate over the best point; the same of all together; the
+        places of the best points, one for a single objective; the probability that each is feasible; and the
+        model's means by sample."""
         import numpy as np
 
         rng = np.random.default_rng([self.seed % SEEDS, len(known), sum(each.cells for each in known)])
@@ -328,7 +329,7 @@ class Allocation:
                 drawn = self._excess(("excess", at), gaps, rows, rng)
                 beyond += np.where(drawn > 1e-9, 0.1 + drawn, 0.0)
         able = (beyond <= 0).mean(axis=0)
-        if known[0].feasible:  # it stays where another breaks a bound
+        if known[0].feasible:  # it stays in samples in which another violates a bound
             losses = np.where(beyond > 0, losses[:, [0]], losses)
             means = able * means + (1 - able) * means[:, [0]]
         else:
@@ -343,8 +344,8 @@ class Allocation:
         return gains, left, sorted(set(best), key=lambda place: (-best.count(place), place)), able, means
 
     def _features(self, gaps: Sequence[Any], known: Sequence[PointFacts], size: int) -> Any:
-        """What each candidate's selections gain, a column a step, with mean 0 and spread 1; of points that
-        were not measured as their neighbours suggest."""
+        """The gains of each candidate's selections, a column per step, with mean 0 and spread 1; of points
+        that were not measured, estimated from their neighbours."""
         import numpy as np
 
         ran = [place for place, each in enumerate(known) if not each.failed]
@@ -358,7 +359,7 @@ class Allocation:
         return np.array(columns).T if columns else None
 
     def _excess(self, name: object, gaps: Sequence[Any], rows: dict[int, list[float]], rng: Any) -> Any:
-        """Joint draws of a quantity by what it is on rows; of a point that was measured its own mean counts,
+        """Joint samples of a quantity from its values on rows; for a measured point its own mean is used,
         with its own error, if that is small."""
         import numpy as np
 

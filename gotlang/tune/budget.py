@@ -1,6 +1,6 @@
-"""The money of a study: one hard limit over all its roles, workers and restarts.
+"""The budget of a study: one hard limit over all its roles, workers and restarts.
 
-It is a shared budget with the study's name: what a dead worker had not sent returns, what it had sent may
+It is a shared budget with the study's name: unsent reservations of a dead worker return, its sent ones may
 have been charged.
 """
 
@@ -23,9 +23,9 @@ from gotlang.runtime.sizes import Sizes
 
 @final
 class StudyBudget(SharedBudget):
-    """The budget of a study for one worker; `max_usd`, at first all of it, is what may be spent for now, None
-    for no limit. A study that is given more money, or less, goes on with that. `priced`: the price of its
-    model is known."""
+    """The budget of a study for one worker; `max_usd`, initially all of it, is the current limit, None for no
+    limit. If a study is given more or less money, it continues with that. `priced`: the price of its model is
+    known."""
 
     def __init__(
         self, coordination: Coordination, name: str, max_usd: float | None, *, priced: bool = True
@@ -39,13 +39,13 @@ class StudyBudget(SharedBudget):
 
     @property
     def spent_by_all(self) -> Spent:
-        """What all processes together have spent."""
+        """The spending of all processes."""
         found = super().spent_by_all
         return found if self._priced else replace(found, usd=None, uncertain_usd=None)
 
     @property
     def spent_by_role(self) -> dict[str, Spent]:
-        """The same by role; that of another model than the study's has its own price."""
+        """The same by role; a role with another model than the study's has its own price."""
         roles = super().spent_by_role
         if self._priced:
             return roles
@@ -55,7 +55,7 @@ class StudyBudget(SharedBudget):
         }
 
     def allow(self, max_usd: float | None) -> None:
-        """Set what may be spent from now on."""
+        """Set the current limit."""
         self.max_usd = max_usd
         self.for_now = None if max_usd is None else exact(max_usd)
         self.refused = 0
@@ -79,9 +79,9 @@ class StudyBudget(SharedBudget):
 
 @final
 class _Only:
-    """Counts for an estimate the requests of one prompt alone, as an input token each, and their longest
-    responses, as dollars. `least` is what the cheapest of them costs in US dollars before its response, and
-    `per_output` what a token of that does; infinite without such a request or price."""
+    """An estimate's model that counts only the requests of one prompt, as an input token each, and their
+    longest responses, as dollars. `least` is the minimum cost of one of them in US dollars before its
+    response, and `per_output` the cost of a token of that; infinite without such a request or price."""
 
     batch = spread = 1
 
@@ -117,8 +117,8 @@ class _Only:
 def costliest_call(
     program: Program, scheme: Scheme, sizes: Sizes, inputs: Mapping[str, Any]
 ) -> tuple[float, str]:
-    """The most that one call costs at least, if its response has the maximum length, in US dollars, and its
-    prompt: of those that a run with these inputs asks in any case. 0 if none is known."""
+    """The largest minimum cost of one call in US dollars, if its response has the maximum length, and its
+    prompt: among the calls that a run with these inputs makes in any case. 0 if none is known."""
     found = [(0.0, "")]
     for prompt in program.prompts:
         only = _Only(sizes, prompt.name)

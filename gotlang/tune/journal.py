@@ -1,11 +1,11 @@
-"""A study's trials in a file: Optuna's operations, a line each with its checksum, shared by many workers.
+"""A study's trials in a file: Optuna's operations, one per line with its checksum, shared by many workers.
 
     gotc study 1
     5f0c2b91 {"op_code":0,"worker_id":...}
 
 A line that a kill, a full disk or a power failure tore can only be the last one: it is cut off under the
-lock, and a warning is logged. What is damaged elsewhere is refused with its line. Journals of gotc 0.1.0,
-which have neither head nor checksums, are read and continued.
+lock, and a warning is logged. Damage anywhere else is an error with its line. Journals of gotc 0.1.0, which
+have neither header nor checksums, are read and continued.
 """
 
 from __future__ import annotations
@@ -32,24 +32,25 @@ _LOG = logging.getLogger("gotlang.studies")
 _HEAD: Final = b"gotc study 1\n"
 _OLD: Final = b'{"op_code":'
 _STATE: Final = 6
-"""Optuna's code of an operation that ends a trial; what was written before it is synced with it."""
+"""Optuna's code of an operation that ends a trial; earlier operations are synced with it."""
 
 
 @final
 class StudyJournal(BaseJournalBackend):
     """The journal at a path, created if needed.
 
-    Raises UsageError if it cannot be opened, is none or is damaged, CacheError if it cannot be written.
+    Raises UsageError if it cannot be opened, is not a journal or is damaged, CacheError if it cannot be
+    written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._head = 0
         self._end = 0
-        """Where the last whole line ends."""
+        """The end of the last complete line."""
         self._records: list[dict[str, Any]] = []
         self._forgotten = 0
-        """Operations that were read before, and are not asked for again."""
+        """Number of operations that were read before, and are not needed again."""
         try:
             disk.create_file(path, _HEAD)
             self._file = disk.open_own(path)
@@ -75,7 +76,7 @@ class StudyJournal(BaseJournalBackend):
             return [*self._records]
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
-        """Write operations, whole or not at all."""
+        """Write operations, all of them or none."""
         lines = []
         for log in logs:
             text = json.dumps(log, separators=(",", ":")).encode()
@@ -85,7 +86,7 @@ class StudyJournal(BaseJournalBackend):
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the file alone, known up to its end."""
+        """Hold the lock, with everything up to the end read."""
         with self._explained():
             fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
@@ -115,14 +116,14 @@ class StudyJournal(BaseJournalBackend):
             line = self._forgotten + len(self._records) + 1 + bool(self._head)
             raise UsageError(
                 f"{self.path} is damaged at line {line}",
-                help=f"`sed -i '{line},$d' {self.path}` keeps what is before it; the rest is done again, "
+                help=f"`sed -i '{line},$d' {self.path}` keeps the lines before it; the rest is repeated, "
                 "with responses from the cache",
             )
         self._end += at
         if self._end < size:
             disk.truncate(self._file, self._end)
             _LOG.warning(
-                "the last line of %s was not written whole: it is dropped and repeated",
+                "the last line of %s was not written completely: it is dropped and repeated",
                 escaped(str(self.path)),
             )
         return None
@@ -142,7 +143,7 @@ class StudyJournal(BaseJournalBackend):
                 if durable:
                     disk.sync(self._file)
             except OSError:
-                with suppress(OSError):  # otherwise the next one to read it cuts it off
+                with suppress(OSError):  # otherwise the next reader cuts it off
                     disk.truncate(self._file, self._end)
                 raise
 
@@ -153,7 +154,7 @@ class StudyJournal(BaseJournalBackend):
         except OSError as error:
             raise CacheError(
                 f"cannot write the study's trials to {self.path}: {error.strerror}",
-                help="once it can be, the same command continues the study: finished trials are kept",
+                help="once it is writable, the same command continues the study: finished trials are kept",
             ) from None
 
 
@@ -161,7 +162,7 @@ _LINE = re.compile(rb"([0-9a-f]{8}) (\{.*\})", re.DOTALL)
 
 
 def _record(line: bytes) -> dict[str, Any] | None:
-    """The operation in a line; None if the line is not whole."""
+    """The operation in a line; None if the line is incomplete."""
     found = _LINE.fullmatch(line)
     if found is None and not line.startswith(_OLD):
         return None

@@ -1,9 +1,9 @@
 """Judges points on held-out rows: intervals, constraints, verdicts, and the front of points to choose from.
 
-All intervals of objectives hold together with 95%: each one's level is that much higher (Bonferroni). One
-looks before all planned rows were run, to stop where all is certain, and more rows may follow: the intervals
-of the planned rows take `FIRST` of the errors allowed, and a confidence sequence, which holds at all numbers
-of rows at once, the rest.
+All intervals of objectives hold simultaneously with 95%: each one's level is correspondingly higher
+(Bonferroni). There are interim looks before all planned rows were run, to stop once everything is certain,
+and more rows may follow: the intervals of the planned rows take the share `FIRST` of the error probability,
+and a confidence sequence, which is valid at all numbers of rows at once, the rest.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from gotlang.tune.search import FAILURES
 from gotlang.tune.trials import Trial
 
 TOLERANCE = 0.02
-"""A constraint may be exceeded by this share of its bound, unless it surely is exceeded; an objective is no
-worse if it surely is worse by no more than this share."""
+"""The tolerance of constraints, as a share of the bound, unless the excess is certain; and of objectives,
+which are no worse if they are certain to be worse by no more than this share."""
 FIRST = 0.6
-"""The share of errors that the intervals of the planned rows may make; those of more rows make the rest."""
+"""The share of the error probability for the intervals of the planned rows; those of more rows have the
+rest."""
 MOST = 8
-"""Points of a front besides the original."""
+"""Maximum number of points of a front besides the original."""
 _ROUNDING = 1e-9
-"""A smaller share of a bound is no excess."""
+"""A smaller share of a bound is not an excess."""
 
 VERDICTS = {
     "better": "the tuned program is better on held-out rows",
-    "trade-off": "better in an objective, but worse, or not shown to be no worse, in another",
+    "trade-off": "better in an objective, but worse, or possibly worse, in another",
     "not significant": "the interval of the difference contains 0: the original stays",
     "worse": "the tuned program is worse on held-out rows: the original stays",
     "constraint violated": "the tuned program violates a constraint on held-out rows: the original stays",
@@ -73,8 +74,8 @@ class Compared:
 @final
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A constraint on held-out rows: its quantity in both programs, the bound, and by how much the tuned one
-    exceeds it (below 0: it is within). Up to `tolerance` counts as kept."""
+    """A constraint on held-out rows: its quantity in both programs, the bound, and the excess of the tuned
+    one over it (negative: it is within). An excess up to `tolerance` is accepted."""
 
     text: str
     original: float | None
@@ -86,13 +87,13 @@ class Bounded:
 
     @property
     def violated(self) -> bool:
-        """Whether the excess is above the tolerance, or surely above 0. Unknown is violated."""
+        """Whether the excess is above the tolerance, or surely above 0. Unknown counts as violated."""
         over, certain = self.excess.mean, self.excess.low > _ROUNDING * abs(self.bound)
         return not over <= self.tolerance or certain
 
     @property
     def tolerated(self) -> bool:
-        """Whether it is kept only because of the tolerance."""
+        """Whether it is satisfied only because of the tolerance."""
         return not self.violated and self.excess.mean > _ROUNDING * abs(self.bound)
 
     @property
@@ -117,8 +118,8 @@ class Bounded:
 @dataclass(frozen=True, slots=True)
 class HeldOut:
     """A point compared with the original on the test rows. `verdict` is one of `VERDICTS`. `more_rows` would
-    decide what is not significant if means and spread stay as they are, for about `more_usd` (None: unknown,
-    or beyond reason)."""
+    decide quantities that are not significant if means and spread stay the same, for about `more_usd` (None:
+    unknown, or more than reasonable)."""
 
     rows: int
     compared: tuple[Compared, ...]
@@ -133,7 +134,7 @@ class HeldOut:
         return self.verdict in {"no improvement found", "no feasible trial"}
 
     def to_dict(self) -> dict[str, Any]:
-        """As files hold it."""
+        """The form in files."""
         constraints = [{**asdict(c), "violated": c.violated, "percent": c.percent} for c in self.constraints]
         compared = [asdict(each) for each in self.compared]
         meaning = VERDICTS[self.verdict]
@@ -149,8 +150,8 @@ def compare_held_out(
     level: float = LEVEL,
     planned: int | None = None,
 ) -> HeldOut:
-    """Judge a point by rows that both programs ran. `same` is the verdict if it is the original itself,
-    `level` that of each interval, `planned` the number of rows that was planned first."""
+    """Judge a point by rows that both programs ran. `same` is the verdict for the original itself, `level`
+    that of each interval, `planned` the number of rows that was planned first."""
     planned, later = planned or len(original), 1 - (1 - FIRST) * (1 - level)
 
     def interval(values: Sequence[float]) -> Interval:
@@ -213,7 +214,7 @@ def _word(lead: Interval, original: float | None, maximize: bool, several: bool)
 
 
 def _verdict(words: Sequence[str]) -> str:
-    """The verdict on a point by those on its objectives."""
+    """The verdict on a point by the verdicts on its objectives."""
     if "better" in words:
         return "better" if {*words} <= {"better", "no worse"} else "trade-off"
     return "worse" if "worse" in words else "not significant"
@@ -225,7 +226,7 @@ def _bounded(
     tuned: Sequence[Measured],
     interval: Callable[[Sequence[float]], Interval],
 ) -> Sequence[Bounded]:
-    """Every constraint of a study, that on failures too."""
+    """Every constraint of a study, including that on failures."""
     failures = _OTHERS["failures"]
     before, after = (mean([failures(row) for row in rows]) or 0.0 for rows in (original, tuned))
     more = interval(leads(tuned, original, failures))
@@ -248,7 +249,7 @@ def _bounded(
 
 
 def _excesses(constraint: Constraint, pairs: Sequence[tuple[float, float]]) -> list[float]:
-    """The excess row by row; none where a bound has no value for a single row."""
+    """The excess row by row; none if a bound has no value for a single row."""
     try:
         return [excess(constraint, a, b) for a, b in pairs]
     except UsageError:
@@ -256,14 +257,14 @@ def _excesses(constraint: Constraint, pairs: Sequence[tuple[float, float]]) -> l
 
 
 def _shifted(found: Interval, middle: float) -> Interval:
-    """The interval of means by row around the excess of the means, which differs for a bound that is no
-    multiple of the baseline."""
+    """The interval of means by row, shifted to the excess of the means, which differs for a bound that is not
+    a multiple of the baseline."""
     by = middle - found.mean if math.isfinite(found.mean) else 0.0
     return replace(found, mean=middle, low=found.low + by, high=found.high + by)
 
 
 def amount(name: str, value: float | None, *, sign: bool = False) -> str:
-    """A quantity as people write it: dollars, seconds, or four digits."""
+    """A quantity for reports: dollars, seconds, or four digits."""
     if value is None or not math.isfinite(value):
         return "–"
     before = "-" if value < 0 else "+" if sign else ""
@@ -280,9 +281,9 @@ def amount(name: str, value: float | None, *, sign: bool = False) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class FrontPoint:
-    """A point to choose. `names` are `original`, or `p7` by the number of its trial, and with it `best` (in
-    the first objective) and `knee` (nearest to the best of all objectives at once). `cost` is in US dollars
-    per row: on the test rows (`measured`) if it ran on them, else in the search; None if unknown."""
+    """A point to choose. `names` are `original`, or `p7` by the number of its trial, and also `best` (in the
+    first objective) and `knee` (nearest to the best of all objectives at once). `cost` is in US dollars per
+    row: on the test rows (`measured`) if it ran on them, else in the search; None if unknown."""
 
     names: tuple[str, ...]
     trial: Trial
@@ -297,7 +298,7 @@ class FrontPoint:
         return f"{first} ({', '.join(more)})" if more else first
 
     def to_dict(self) -> dict[str, Any]:
-        """As documents have it."""
+        """The form in documents."""
         held_out = self.held_out.to_dict() if self.held_out is not None else None
         point = {"names": self.names, "trial": self.trial.number, "point": dict(self.trial.point)}
         return {
@@ -310,7 +311,7 @@ class FrontPoint:
 
 def front_of(plan: StudyPlan, trials: Mapping[int, Trial], best: Sequence[Trial]) -> list[FrontPoint]:
     """The points to choose from, the original first, then by the first objective. `best` are the best points
-    of the search, the best in the first objective first; none means the original.
+    of the search, the best in the first objective first; empty if the original is best.
 
     With one objective these are its best point, and those that are cheaper and not worse than any as cheap.
     """
@@ -343,14 +344,14 @@ def front_of(plan: StudyPlan, trials: Mapping[int, Trial], best: Sequence[Trial]
 
 
 def named(trials: Mapping[int, Trial], names: Mapping[int, tuple[str, ...]]) -> list[FrontPoint]:
-    """The same front again, from the names of its points by the numbers of their trials."""
+    """The same front, reconstructed from the names of its points by the numbers of their trials."""
     return [
         FrontPoint(each, trials[n], cost_of(trials[n], trials[0])) for n, each in names.items() if n in trials
     ]
 
 
 def cost_of(trial: Trial, original: Trial) -> float | None:
-    """Dollars per row: what the original costs on all its rows, and by how much this costs more on those
+    """Dollars per row: the cost of the original on all its rows, plus the excess of this point on the rows
     that it ran on."""
     lead, whole = (
         mean(leads(trial.rows, original.rows, _OTHERS["cost"])),
@@ -376,7 +377,7 @@ def _knee(trials: Sequence[Trial], of: Callable[[Trial], tuple[float, ...]]) -> 
 
 
 def _spread(numbers: Sequence[int], most: int) -> set[int]:
-    """At most so many, evenly spread, the first and the last among them."""
+    """At most this many, evenly spaced, including the first and the last."""
     step = max(1.0, (len(numbers) - 1) / (most - 1))
     return {numbers[round(place * step)] for place in range(min(most, len(numbers)))}
 
@@ -415,7 +416,7 @@ FEWEST = 12
 
 
 def waves(rows: int) -> list[int]:
-    """After how many test rows one looks whether the verdicts are certain."""
+    """The numbers of test rows at which it is checked whether the verdicts are certain."""
     found: list[int] = []
     while (seen := int(FEWEST * 1.5 ** len(found))) < rows:
         found.append(seen)
@@ -424,7 +425,7 @@ def waves(rows: int) -> list[int]:
 
 def is_certain(front: Sequence[FrontPoint]) -> bool:
     """Whether more test rows would change no verdict: each objective is better, worse or no worse, each
-    constraint surely kept or surely violated."""
+    constraint surely satisfied or surely violated."""
     held = [p.held_out for p in front if p.trial.number and p.held_out is not None]
     return all(
         all(each.verdict != "not significant" for each in one.compared if each.verdict)
@@ -434,8 +435,8 @@ def is_certain(front: Sequence[FrontPoint]) -> bool:
 
 
 def judged_point(front: Sequence[FrontPoint]) -> FrontPoint:
-    """The point that the verdict of a study is about: of those that are better the `best`, the `knee` or the
-    first, else the `best`. All intervals hold at once, so that choosing among them is fair."""
+    """The point of a study's verdict: of those that are better the `best`, the `knee` or the first, else the
+    `best`. All intervals hold simultaneously, so that choosing among them introduces no bias."""
     ranked = sorted(front, key=lambda point: ("best" not in point.names, "knee" not in point.names))
     better = (p for p in ranked if p.held_out is not None and p.held_out.verdict == "better")
     return next(better, ranked[0])
@@ -444,8 +445,8 @@ def judged_point(front: Sequence[FrontPoint]) -> FrontPoint:
 def pick(
     plan: StudyPlan, front: Sequence[FrontPoint], trials: Mapping[int, Trial], wanted: str
 ) -> FrontPoint:
-    """The point of this name, any trial's `p7`, or with `cost=0.5` the best feasible point of the front that
-    costs at most so many US dollars per row. Raises UsageError if there is none."""
+    """The point with this name, any trial's `p7`, or with `cost=0.5` the best feasible point of the front
+    that costs at most this many US dollars per row. Raises UsageError if there is none."""
     known = ", ".join(name for point in front for name in point.names)
     word, equals, text = wanted.partition("=")
     if not equals:
@@ -461,7 +462,7 @@ def pick(
     except ValueError:
         most = math.nan
     if word.strip() != "cost" or not most >= 0:
-        raise UsageError(f"`{wanted}` chooses no point", help=f"`cost=0.5`, in dollars per row, or {known}")
+        raise UsageError(f"`{wanted}` selects no point", help=f"`cost=0.5`, in dollars per row, or {known}")
     able = [p for p in front if p.cost is not None and not _violates(p)]
     within = [p for p in able if p.cost is not None and p.cost <= most]
     if not within:

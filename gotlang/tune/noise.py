@@ -1,9 +1,9 @@
-"""How far the means of points are from the truth, by the samples that they share.
+"""Errors of the means of points, given the samples that they share.
 
-Points with the same samples err alike: from row to row the difference of two varies with the share of samples
-that they do not have in common, which is recorded. So the noise of all points is nearly one number, and the
-means of points that ran on different rows are found together, by generalized least squares: a row on which
-only some of them ran says how these differ, and what makes a row hard cancels out.
+Points with the same samples have correlated errors: from row to row the difference of two varies with the
+share of samples that they do not have in common, which is recorded. So the noise of all points is nearly one
+number, and the means of points that ran on different rows are estimated together, by generalized least
+squares: a row on which only some of them ran shows how these differ, and the difficulty of a row cancels out.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from typing import Any
 
 _BELIEF = 6
-"""Rows that the usual noise counts for, beside a point's own."""
+"""The weight, in rows, of the usual noise against a point's own."""
 _OWN = 0.01
-"""The least share of the noise that points with the same samples do not share."""
+"""The minimum share of the noise that points with the same samples do not share."""
 _ROW = 10.0
-"""The variance of what all points have in common on a row, in that of the noise."""
+"""The variance of the common part of all points on a row, relative to that of the noise."""
 _RANGE = 0.2, 5.0
-"""The noise of a point in that of the others."""
+"""The noise of a point relative to that of the others."""
 
 
 def shared(asked: Sequence[bytes]) -> Any:
-    """How alike the samples of points are, from 0 to 1: those that two share, beside the geometric mean of
-    how many each has. `asked` are as `packed` makes them."""
+    """The similarity of the samples of points, from 0 to 1: the number of samples that two share, divided by
+    the geometric mean of their numbers. `asked` are as `packed` makes them."""
     import numpy as np
 
     found = [np.frombuffer(ids, "<u4") for ids in asked]
@@ -67,8 +67,8 @@ def estimated(cells: Sequence[Sequence[float | None]], asked: Sequence[bytes]) -
 
 
 def _noise(values: Any, known: Any, apart: Any) -> Any:
-    """The spread of each point's noise, by how much its results differ from those of others from row to row,
-    beside the share of samples `apart`."""
+    """The standard deviation of each point's noise, by how much its results differ from those of others from
+    row to row, given the share of samples `apart`."""
     import numpy as np
 
     rows = known @ known.T
@@ -79,7 +79,7 @@ def _noise(values: Any, known: Any, apart: Any) -> Any:
     squares, expected = np.where(weights > 0, squares, 0.0).clip(0), weights * apart
     if expected.sum() <= 0 or squares.sum() <= 1e-18 * max(1.0, float((values**2).sum())):
         return np.zeros(len(values))
-    usual = squares.sum() / expected.sum()  # of the variance of a difference of points that share nothing
+    usual = squares.sum() / expected.sum()  # of the variance of a difference of points without shared samples
     own = squares.sum(1) / np.maximum(expected.sum(1), 1e-12) / usual
     more = known.sum(1) - 1
     ratio = 1 + 2 * np.where(expected.sum(1) > 0, own - 1, 0.0) * more / (more + _BELIEF)

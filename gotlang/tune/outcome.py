@@ -1,4 +1,4 @@
-"""What a study found, as a whole."""
+"""The result of a study."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ROLES = {
     "search": "points on train rows",
     "held-out rows": "points on test rows",
 }
-"""What a study spends money on."""
+"""The purposes on which a study spends."""
 UNFINISHED = "the study has not ended"
-"""How `partial` begins if so: a point was picked before."""
+"""The prefix of `partial` if a point was picked before the end."""
 
 
 @final
@@ -65,7 +65,7 @@ class StudyResult(Displayed):
 
     @property
     def ended(self) -> Counter[str]:
-        """How many trials ended in which way."""
+        """The number of trials by the way they ended."""
         return Counter(trial.ended for trial in self.trials.values())
 
     @property
@@ -75,12 +75,12 @@ class StudyResult(Displayed):
 
     @property
     def written(self) -> FrontPoint:
-        """The point that the tuned file holds."""
+        """The point in the tuned file."""
         return written(self.front, self.picked)
 
     @property
     def winner(self) -> Trial:
-        """The trial of the point that the verdict is about."""
+        """The trial of the judged point."""
         return self.judged.trial
 
     @property
@@ -136,7 +136,7 @@ class StudyResult(Displayed):
         }
 
     def facts(self) -> list[tuple[str, str]]:
-        """The verdict, the point found, what was compared, and what it cost."""
+        """The verdict, the judged point, what was compared, and the cost."""
         compared = self.held_out.compared if self.held_out is not None else ()
         values = {**self.tuned.params, **self.tuned.settings}
         several = self.front if len(self.front) > 2 else ()
@@ -174,7 +174,7 @@ def _brief(trial: Trial) -> dict[str, Any]:
 
 
 def written(front: Sequence[FrontPoint], picked: FrontPoint | None) -> FrontPoint:
-    """The point that a study writes: the one picked, else the one judged if it is better, else the
+    """The point that a study writes: the picked one, else the judged one if it is better, else the
     original."""
     judged = judged_point(front)
     better = judged.held_out is not None and judged.held_out.verdict == "better"

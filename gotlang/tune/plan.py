@@ -1,4 +1,4 @@
-"""What a study asks for, as plain data: from its declaration, or from Python."""
+"""The plan of a study, as plain data: from its declaration, or from Python."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Objective:
 
     @property
     def sign(self) -> float:
-        """1 to minimize, -1 to maximize: less of `sign * value` is better."""
+        """1 to minimize, -1 to maximize: lower values of `sign * value` are better."""
         return -1.0 if self.maximize else 1.0
 
 
@@ -86,8 +86,8 @@ class PromptSearch:
 @final
 @dataclass(frozen=True)
 class StudyPlan:
-    """A whole study. Money is in US dollars; `train` and `test` are numbers of rows (None: half of them
-    each) of those that are selected."""
+    """The plan of a study. Money is in US dollars; `train` and `test` are numbers of the selected rows (None:
+    half of them each)."""
 
     name: str
     program: CheckedProgram
@@ -114,16 +114,17 @@ class StudyPlan:
     selection: RowSelection = ALL
 
     def fingerprint(self, *more: object) -> str:
-        """16 hexadecimal digits of everything the course of the study depends on, but for its length.
+        """16 hexadecimal digits of everything that the course of the study depends on, except its length.
 
-        A study whose program, objectives or data changed is another study; more trials or money continue it.
+        A study whose program, objectives or data changed is another study; with more trials or money it is
+        continued.
         """
         parts: list[object] = [source.text for source in self.program.compilation.sources.values()]
         parts += [f"{o.maximize} {o.text}" for o in self.objectives]
         parts += [c.text for c in self.constraints]
         parts += [repr((v.text, v.domain)) for v in self.vary]
         parts += [(s.prompts, s.optimizer.name, dict(s.optimizer.arguments)) for s in self.searches]
-        test = self.test if self.train is None else None  # else the search does not depend on it
+        test = self.test if self.train is None else None  # otherwise the search does not depend on it
         parts += [self.scheme, self.train, test, self.split_seed, self.seed]
         parts += [self.failed, self.batching, self.early_stop, sorted(self.columns.items())]
         parts += [(self.sampler.name, dict(self.sampler.arguments))]
@@ -158,8 +159,8 @@ class StudyPlan:
 def read_plan(path: str | Path, study: str | None = None, *, storage: str | None = None) -> StudyPlan:
     """The plan of a study in a file: the one named, or the only one; `storage` is the user's own choice.
 
-    Raises UsageError if there is none, NotTrusted for a storage of its own that is elsewhere, CompileError
-    with every mistake.
+    Raises UsageError if there is none, NotTrusted for an untrusted storage outside the project, CompileError
+    with every error.
     """
     plan = plan_of(compile_file(path).compiled(), Path(path).parent, study)
     if storage is not None or plan.storage is None:
@@ -167,15 +168,15 @@ def read_plan(path: str | Path, study: str | None = None, *, storage: str | None
     for _, what in reaching(path, plan.storage):
         if not trust.granted(Path(path).parent, "storage", what):
             raise NotTrusted(
-                f"{path} has the {trust.shown('storage', plan.storage)}, which is out of its project",
+                f"{path} has the {trust.shown('storage', plan.storage)}, which is outside its project",
                 help="`gotc trust` its folder if you trust it, or name another with `--storage`",
             )
     return plan
 
 
 def reaching(path: str | Path, storage: str | None = None, here: Path = Path()) -> list[tuple[str, str]]:
-    """The settings of the studies in a file that need the user's trust, with what is granted: this storage,
-    or any. `here` is what a path is relative to."""
+    """The settings of the studies in a file that need the user's trust, with the value that is trusted: this
+    storage, or any. Paths are relative to `here`."""
     found = [storage] if storage is not None else []
     if storage is None:
         module = parse(read_source(path))[0]
@@ -239,11 +240,11 @@ def make_plan(
 
     Expressions are texts as a study writes them: `minimize="mistakes(result, numbers)"`, `subject_to=["cost
     <= baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`. `data` is a path,
-    relative to the program's file, or rows in memory; `columns` maps inputs to columns, those left out are
+    relative to the program's file, or rows in memory; `columns` maps inputs to columns, missing ones are
     inferred. `settings` are those of a study, such as `trials`; None leaves their default.
 
-    Raises CompileError with every mistake in them, also for an unknown setting, UsageError for data that
-    cannot be read.
+    Raises CompileError with every error in them, also for an unknown setting, UsageError for data that cannot
+    be read.
     """
     own = program.compilation.source
     sources = {**program.compilation.sources}
@@ -300,7 +301,7 @@ def _name(text: str) -> e.Identifier:
 
 
 def _varied(vary: n.Vary, folder: Path, program: CheckedProgram) -> n.Vary:
-    """The same with names as texts, and texts instead of the files that hold them."""
+    """The same with names as texts, and with the contents of files instead of their names."""
     if not isinstance(vary.domain, n.Choices):
         return vary
 
@@ -321,7 +322,7 @@ def _text_in(file: Path, vary: n.Vary, program: CheckedProgram) -> str:
     """A text for a prompt. Raises UsageError for one that cannot be read or is not allowed there."""
     symbols = program.compilation.compiled().checked.symbols
     prompt = symbols.nodes[vary.name.text]
-    assert isinstance(prompt, n.Prompt)  # the checker has seen to it
+    assert isinstance(prompt, n.Prompt)  # the checker ensures this
     try:
         reject_device(file)
         text = file.read_text("utf-8").strip()
@@ -340,7 +341,7 @@ def _plan(
     folder: Path,
     written: Callable[[Span], str],
 ) -> StudyPlan:
-    """The plan of a checked study in a folder; `written` gives the text of a span."""
+    """The plan of a checked study in a folder; `written` returns the text of a span."""
     scheme = _target(program).scheme(node.scheme.text if node.scheme else None)
     settings = {option.name.text: option.value for option in node.options}
     split = _constants(node.data.options if node.data else ())
@@ -375,6 +376,6 @@ def _constants(options: Iterable[n.Setting]) -> dict[str, Any]:
 
 def _constraint(node: e.Expression, text: str) -> Constraint:
     found = sides(node)
-    assert found is not None  # the checker has seen to it
+    assert found is not None  # the checker ensures this
     quantity, bound, sign = found
     return Constraint(quantity, bound, sign in {">", ">="}, sign in {"<", ">"}, text)

@@ -40,22 +40,23 @@ from gotlang.tune.structure import variants_of
 from gotlang.tune.tuned import PromptSettings, PromptTexts, asked_with
 
 OF_RESULTS = frozenset({"result", "score", "latency"})
-"""Metrics undefined for a failed run."""
+"""Metrics that are undefined for a failed run."""
 SPENT = frozenset({"cost", "calls"})
-"""Metrics still defined for it. Constraints count failed runs; objectives use `failed`, so that failing early
-is not rewarded."""
+"""Metrics that are defined for a failed run. Constraints count failed runs; objectives use `failed`, so that
+failing early is not rewarded."""
 
 _MOST_ANSWER = 300
-"""Characters of an answer that are kept."""
+"""Maximum length of a stored answer."""
 _SEED_STEP = 1_000_003
-"""Between the seeds of two measurements of the same rows: endpoints get the seed plus the sample's number."""
+"""The difference of the seeds of two measurements of the same rows: endpoints get the seed plus the sample's
+number."""
 _PROBES = 2**40
 _TRIES = 3
-"""The first seed of probes that check whether the model still answers, and how many are sent at most to one
-that does not say that it may later."""
+"""The first seed of probes that check whether the model responds, and the maximum number of probes to one
+whose error is not retryable."""
 PAUSE_S = 5.0
 PATIENCE_S = 3600.0
-"""Seconds between probes of a model that is away, and how long it is waited for."""
+"""Seconds between probes of a model that is out of service, and the maximum wait."""
 
 
 @final
@@ -74,7 +75,7 @@ class Measured(Struct, frozen=True, array_like=True):
 
 
 def mean(values: Sequence[float | None]) -> float | None:
-    """The mean of those that are known; None if none is."""
+    """The mean of the known values; None if there are none."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
 
@@ -85,19 +86,19 @@ Quantity = Callable[[Measured], float | None]
 def known_pairs(
     rows: Sequence[Measured], others: Sequence[Measured], of: Quantity
 ) -> list[tuple[float, float]]:
-    """A quantity of rows and of the same rows of another trial, wherever both have a value."""
+    """A quantity of rows and of the same rows of another trial, where both have a value."""
     pairs = ((of(a), of(b)) for a, b in zip(rows, others, strict=False))
     return [(a, b) for a, b in pairs if a is not None and b is not None]
 
 
 def leads(rows: Sequence[Measured], others: Sequence[Measured], of: Quantity) -> list[float]:
-    """By how much rows exceed those of another trial, pair by pair, wherever both have a value."""
+    """The excess of rows over those of another trial, pair by pair, where both have a value."""
     return [a - b for a, b in known_pairs(rows, others, of)]
 
 
 def bound(constraint: Constraint, baseline: float) -> float:
-    """The bound of a constraint if the untuned program's quantity is `baseline`. Raises UsageError for one
-    without a value."""
+    """The bound of a constraint if the untuned program's quantity is `baseline`. Raises UsageError if it has
+    no value."""
     try:
         return bounded(evaluate(constraint.bound, {BASELINE: baseline}))
     except EvaluationError as error:
@@ -115,24 +116,24 @@ def excess(constraint: Constraint, quantity: float, baseline: float) -> float:
 @final
 @dataclass(slots=True)
 class Noted:
-    """What cells asked for, each sample as a number, and what they selected."""
+    """The samples that cells requested, each as a number, and their selections."""
 
     asked: set[int] = field(default_factory=set)
     selections: dict[str, SelectionStatistics] = field(default_factory=dict)
 
     def note(self, event: Event) -> None:
-        """Add what an operation did."""
+        """Record an operation."""
         if isinstance(event, Asked):
             self.asked.update(zlib.crc32(f"{event.key} {number}".encode()) for number in event.numbers)
         note_selection(self.selections, event)
 
     def clear(self) -> None:
-        """Nothing is noted."""
+        """Remove all records."""
         self.asked.clear()
         self.selections.clear()
 
     def add(self, more: Noted) -> None:
-        """Add what was noted elsewhere."""
+        """Add other records."""
         self.asked |= more.asked
         add_selections(self.selections, more.selections)
 
@@ -140,7 +141,7 @@ class Noted:
 @final
 class PointRunner:
     """Runs points over rows, on a real model all rows at the same time. `texts` are the proposals for each
-    part of a prompt, `improve.instruction` and `improve.examples`, by the number that a point holds."""
+    part of a prompt, `improve.instruction` and `improve.examples`, by the number in a point."""
 
     def __init__(
         self,
@@ -164,7 +165,7 @@ class PointRunner:
         self._variants = variants_of(plan)
         self._metrics = [metric.name for metric in session.ir.metrics]
         self.answered: Row | None = None
-        """A row on which the model answered the untuned program."""
+        """A row on which the model responded to the untuned program."""
 
     async def rows(
         self,
@@ -176,10 +177,10 @@ class PointRunner:
         noted: Noted | None = None,
     ) -> list[Measured]:
         """Measure these rows; `again` counts how often they were measured before, each time with new samples.
-        `answers` keeps the results. What they ask for and select is added to `noted`.
+        `answers` keeps the results. Their requests and selections are added to `noted`.
 
-        A row that the model left partly unanswered runs again once it answers. Raises BudgetExceeded if the
-        budget does not allow a row, ModelError if the model no longer answers.
+        A row with requests that the model did not answer runs again once it responds. Raises BudgetExceeded
+        if the budget does not allow a row, ModelError if the model no longer responds.
         """
         runner = self.runner(point)
         runner = _seeded(runner, runner.settings.seed + again * _SEED_STEP)
@@ -192,9 +193,9 @@ class PointRunner:
     async def _answered_runs(
         self, runner: Runner, rows: Sequence[Row], noted: Noted | None = None
     ) -> list[RowRun]:
-        """Run rows, and those that the model left partly unanswered again until it answers: what it leaves
-        unanswered while it answers the untuned program counts against the rows. Raises ModelError if it is
-        away for good, or for longer than `PATIENCE_S`."""
+        """Run rows, and repeat those with unanswered requests until the model responds: requests that fail
+        while it responds to the untuned program count against the rows. Raises ModelError if it is out of
+        service permanently, or for longer than `PATIENCE_S`."""
         runs, left, loop = await self._run(runner, rows, noted), _TRIES, asyncio.get_running_loop()
         self.answered = self.answered or next((run.row for run in runs if run.calls), None)
         end = loop.time() + PATIENCE_S
@@ -202,7 +203,7 @@ class PointRunner:
             repeated = iter(await self._run(runner, lost))
             runs = [next(repeated) if run.missing else run for run in runs]
             if not any(run.missing for run in runs):
-                if noted is not None:  # what was asked in vain does not count: all is in the cache now
+                if noted is not None:  # failed requests do not count: all others are in the cache now
                     noted.clear()
                     await self._run(runner, rows, noted)
                 break
@@ -213,7 +214,7 @@ class PointRunner:
             left -= not found.away
             if not left or loop.time() > end:
                 raise ModelError(
-                    f"the model does not answer any more: {found.reason}",
+                    f"the model no longer responds: {found.reason}",
                     help="the same command continues the study, including the interrupted trial",
                 )
             await asyncio.sleep(PAUSE_S if found.away else 0)
@@ -222,7 +223,7 @@ class PointRunner:
     async def run(
         self, texts: Mapping[str, PromptTexts], rows: Sequence[Row], observe: Observer
     ) -> list[RowRun]:
-        """Run rows with given texts and the untuned params; `observe` is told of events too."""
+        """Run rows with given texts and the untuned params; `observe` is called with events too."""
         runner = self._runner(texts, {}, {})
         told = guarded([runner.observe, observe], {})
         return await self._answered_runs(structs.replace(runner, observe=told), rows)
@@ -232,7 +233,7 @@ class PointRunner:
         metric = self.plan.program.metric(scheme)
         measures = self.plan.program.metrics(scheme)
         runs: dict[int, RowRun] = {}
-        # Where time is simulated more at once gain nothing, and hold the graphs of all of them.
+        # With simulated time, more at once gain nothing, and the graphs of all of them take memory.
         parallel = DEFAULT_PARALLEL if self.session.model.simulated else max(1, len(rows))
         running = run_each(
             runner,
@@ -252,7 +253,7 @@ class PointRunner:
                 runs[run.row.number] = run
         if self.session.stopped is not None:
             raise CacheLost(
-                self.session.stopped, help="the same command continues the study where it can store"
+                self.session.stopped, help="the same command continues the study once the cache can store"
             )
         for run in (runs[row.number] for row in rows):
             if run.state == "partial":
@@ -309,7 +310,7 @@ class PointRunner:
         raise UsageError(f"`{text}` has no value for row {run.row.number} of the data: {why}")
 
     def runner(self, point: Point) -> Runner:
-        """What runs the program at a point."""
+        """The runner of the program at a point."""
         return self._runner(self.chosen_texts(point), *self.space.params_and_settings(point))
 
     def chosen_texts(self, point: Point) -> dict[str, PromptTexts]:
@@ -366,7 +367,7 @@ def _shown(value: Any) -> str | None:
 def with_prompts(
     program: ir.Program, texts: Mapping[str, PromptTexts], settings: PromptSettings
 ) -> ir.Program:
-    """A program whose prompts have other texts, and ask with these settings, whatever they say themselves.
+    """A program whose prompts have other texts, and use these settings instead of their own.
 
     Raises TemplateError and EvaluationError for invalid texts.
     """

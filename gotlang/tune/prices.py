@@ -1,8 +1,9 @@
-"""What a measurement would cost: what the cache lacks of it.
+"""The price of a measurement: the cost of its samples that are not in the cache.
 
-A sample is told apart by its request and its number, so points share most of their samples: the first five of
-ten are the five of another point. What a point asked for on its first rows is recorded. The same rows of the
-record tell what it would pay on further rows, where other points have been: what none of them asked for.
+A sample is identified by its request and its number, so points share most of their samples: the first five of
+ten are the five of another point. The samples that a point requested on its first rows are recorded. On the
+same rows of the record the price of further rows, on which other points have been, can be computed: the
+samples that none of them requested.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any, final
 from gotlang.tune.surrogate import Surrogate
 
 LEAST = 0.01
-"""The least price of a cell, as a share of the untuned program's: what is free in money takes time."""
+"""The minimum price of a cell, as a share of the untuned program's: cells that cost no money take time."""
 _FEW = 6
-"""Points below which nothing is known of others than those that were measured."""
+"""Minimum number of measured points from which the prices of others can be estimated."""
 
 
 def packed(samples: Collection[int]) -> bytes:
@@ -27,10 +28,10 @@ def packed(samples: Collection[int]) -> bytes:
 
 @final
 class Prices:
-    """Prices of cells (a point on a row), in US dollars, or in calls where no price is known.
+    """Prices of cells (a point on a row), in US dollars, or in calls if no price is known.
 
-    `asked` are the samples that each measured point asked for on the first rows, `costs` the mean cost of its
-    cells without a cache, `cells` how many it has; all by the point's place in the list of candidates.
+    `asked` are the samples that each measured point requested on the first rows, `costs` the mean cost of its
+    cells without a cache, `cells` their number; all by the point's place in the list of candidates.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Prices:
         return total
 
     def _union(self, cell: int, place: int) -> Any:
-        """Which samples of a point have been asked for by those that were measured on a cell."""
+        """The samples of a point that the points measured on a cell have requested."""
         import numpy as np
 
         if cell not in self._unions:

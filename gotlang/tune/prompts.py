@@ -1,14 +1,14 @@
 """Prompt search with DSPy: programs as its modules, and studies whose texts its optimizers propose.
 
 Each prompt is a predictor with the prompt's inputs and an `answer`; its instructions and demos are the
-prompt's instruction and examples. The predictors ask nothing themselves: the module runs the whole scheme
-with whatever texts they hold, and tells DSPy which predictor was asked what in that run and what it answered.
+prompt's instruction and examples. The predictors send no requests themselves: the module runs the whole
+scheme with their texts, and reports to DSPy the inputs and the response of each predictor in that run.
 
     student = dspy_module(load("merge.got"), prompts=["improve"])
     better = dspy.COPRO(metric=metric).compile(student, trainset=examples, eval_kwargs={})
     tuned_program(better).run(documents=[...])
 
-In a study an optimizer works on the untuned params. Whatever it tries is run on a few train rows and
+In a study an optimizer works on the untuned params. Every text that it tries is run on a few train rows and
 recorded; of all texts tried for a prompt those with the largest lead over the original on the same rows
 become choices of the search, whether the optimizer kept them or not.
 """
@@ -67,7 +67,7 @@ def load_dspy() -> Any:
     installed."""
     require_dspy()
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "true")
-    # Otherwise LiteLLM takes the environment, such as OPENAI_BASE_URL, from a project's file `.env`.
+    # Otherwise LiteLLM reads variables, such as OPENAI_BASE_URL, from a project's file `.env`.
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     import dspy
 
@@ -83,9 +83,9 @@ def load_dspy() -> Any:
 @final
 @dataclass(slots=True)
 class Ran:
-    """One run of the scheme with some texts: its score (more is better), its value, what was asked.
+    """One run of the scheme with some texts: its score (more is better), its value, the calls of prompts.
 
-    `feedback` says in words what went wrong, for optimizers that read.
+    `feedback` describes what went wrong, for optimizers that use it.
     """
 
     score: float
@@ -95,19 +95,19 @@ class Ran:
 
 
 Run = Callable[[Mapping[str, PromptTexts], Mapping[str, Any]], Ran]
-"""Runs the scheme with texts by prompt on the fields of an example, and waits."""
+"""Runs the scheme with texts by prompt on the fields of an example, blocking."""
 
 
 @final
 class PromptCalls:
-    """Records what prompts are asked in a run, and the first responses."""
+    """Records the calls of prompts in a run, and the first responses."""
 
     def __init__(self, prompts: Sequence[str]) -> None:
         self._prompts = frozenset(prompts)
         self.asked: list[tuple[str, Mapping[str, Any], str]] = []
 
     def __call__(self, event: Event) -> None:
-        """Something happened in the run."""
+        """Process an event of the run."""
         if isinstance(event, Asked) and event.request.prompt in self._prompts:
             known = [sample for sample in event.samples if isinstance(sample, tuple)]
             if known:
@@ -122,8 +122,8 @@ def instruction_of(prompt: Prompt) -> str:
 
 
 def usable(prompt: Prompt, texts: PromptTexts) -> bool:
-    """Whether texts can replace a prompt's own: the instruction is a template that shows the same inputs, and
-    does with them what their types allow."""
+    """Whether texts can replace a prompt's own: the instruction must be a template that shows the same inputs
+    and uses them according to their types."""
     if texts.instruction is None:
         return True
     try:
@@ -135,7 +135,7 @@ def usable(prompt: Prompt, texts: PromptTexts) -> bool:
 
 
 def changes(texts: Mapping[str, PromptTexts]) -> dict[str, PromptTexts]:
-    """The texts that change their prompt."""
+    """The texts that differ from their prompt's own."""
     return {name: text for name, text in texts.items() if text != PromptTexts()}
 
 
@@ -152,7 +152,7 @@ def module(dspy: Any, program: IR, prompts: Sequence[str], run: Run) -> Any:
                 setattr(self, name, dspy.Predict(_signature(dspy, program.prompt(name))))
 
         def forward(self, **fields: Any) -> Any:
-            """Run the scheme with the texts that the predictors hold."""
+            """Run the scheme with the predictors' texts."""
             texts = {name: texts_of(program.prompt(name), getattr(self, name)) for name in prompts}
             broken = [name for name, text in texts.items() if not usable(program.prompt(name), text)]
             words = f"the text of {', '.join(broken)} no longer shows the inputs that it must"
@@ -173,7 +173,7 @@ def _signature(dspy: Any, prompt: Prompt) -> Any:
 
 
 def texts_of(prompt: Prompt, predictor: Any) -> PromptTexts:
-    """What a predictor holds, as texts of its prompt; what is the prompt's own is left out."""
+    """The texts of a predictor for its prompt, without those that are the prompt's own."""
     instruction = str(predictor.signature.instructions)
     own = instruction_of(prompt) or "Answer."
     names = [name for name, _ in prompt.parameters]
@@ -193,11 +193,11 @@ def dspy_module(
     prompts: Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
-    """The module of a program: called with a scheme's inputs, it gives a prediction with `result` and
+    """The module of a program: called with a scheme's inputs, it returns a prediction with `result` and
     `score`.
 
-    `prompts` are those whose texts optimizers may change (default: all). A run that fails gives a `result` of
-    None and says why in `feedback`. Raises UsageError for an unknown prompt, and if DSPy is not installed.
+    `prompts` are those whose texts optimizers may change (default: all). A run that fails has a `result` of
+    None and its reason in `feedback`. Raises UsageError for an unknown prompt, and if DSPy is not installed.
     """
     ir, given = program.ir(0), options or Options()
     names = [prompt.name for prompt in ir.prompts] if prompts is None else list(prompts)
@@ -227,7 +227,7 @@ def dspy_module(
 
 
 def tuned_program(made: Any) -> Any:
-    """The program of a module, of the kind it was made of, with the texts that its predictors hold now."""
+    """The program of a module, of the class it was made of, with the current texts of the predictors."""
     ir = made.program.ir(0)
     return _with_texts(
         made.program, {name: texts_of(ir.prompt(name), getattr(made, name)) for name in made.prompts}
@@ -247,13 +247,13 @@ KEEP = 4
 SHARE = 0.5
 """The largest share of a study's budget for proposals."""
 TOLD = 5
-"""Progress is told whenever so many more answers came, or texts were tried."""
+"""Progress is reported after this number of further responses, or of tried texts."""
 COMPLETED = 3
-"""For each text that is kept so many run on all rows."""
+"""Number of texts that run on all rows per text that is kept."""
 DOUBT = 3
-"""So many more rows without a lead count for each text: a lead on a few rows is mostly luck."""
+"""Number of imaginary rows without a lead for each text: a lead on a few rows is mostly luck."""
 PARTS = ("instruction", "examples")
-"""What of a prompt is chosen apart."""
+"""The parts of a prompt that are chosen separately."""
 _ORIGINAL = "[]"
 
 Choices = dict[str, list[PromptTexts]]
@@ -262,7 +262,7 @@ Choices = dict[str, list[PromptTexts]]
 
 @final
 class _StoredProposals(msgspec.Struct, frozen=True):
-    """What a file holds of proposals."""
+    """The content of a file of proposals."""
 
     choices: Choices
     proposed: list[Proposed]
@@ -270,8 +270,8 @@ class _StoredProposals(msgspec.Struct, frozen=True):
 
 @final
 class Attempts:
-    """Runs what optimizers try, and records the objective of each text on each row, None where there is none.
-    `found` counts, and `tell` is called whenever it changed."""
+    """Runs the texts that optimizers try, and records the objective of each text on each row, None if there
+    is none. `found` counts, and `tell` is called whenever it changed."""
 
     def __init__(
         self,
@@ -307,8 +307,8 @@ class Attempts:
         return self.values[_ORIGINAL][1]
 
     def score(self, value: float | None) -> float:
-        """What optimizers are told, who maximize and hold 1 for perfect: where the objective is minimized, 0
-        is 1 and the mean of the original a half."""
+        """The score for optimizers, which maximize and consider 1 to be perfect: if the objective is
+        minimized, 0 becomes 1 and the mean of the original a half."""
         if value is None or self.points.plan.objectives[0].maximize:
             return value or 0.0
         known = [abs(own) for own in self.original.values() if own is not None]
@@ -316,20 +316,20 @@ class Attempts:
         return 1 / (1 + share) if share >= 0 else 2 - 1 / (1 - share)
 
     def lead(self, by_row: Mapping[int, float | None]) -> float:
-        """By how much values are better than the original's on the same rows, less for few rows."""
+        """The shrunken lead of values over the original's on the same rows: less for few rows."""
         sign, total = self.points.plan.objectives[0].sign, 0.0
         rows = by_row.keys() & self.original.keys()
         for row in rows:
             own, value = self.original[row], by_row[row]
             if own is not None and value is not None:
                 total += sign * (own - value)
-            elif own is not None or value is not None:  # one that has no value is worse
+            elif own is not None or value is not None:  # one without a value counts as worse
                 total += (1 if own is None else -1) * (1 + abs(own or value or 0.0))
         return total / (len(rows) + DOUBT)
 
     def _count(self, texts: Mapping[str, PromptTexts]) -> None:
         """Count the parts of texts that ran for the first time. Examples count as proposed here: they are
-        answers of the program itself."""
+        responses of the program itself."""
         for name, text in texts.items():
             for part in PARTS:
                 value = getattr(text, part)
@@ -356,8 +356,8 @@ class Attempts:
         return self.values.setdefault(repr(sorted(texts.items(), key=str)), (texts, {}))[1]
 
     async def complete(self, untried: Iterable[Mapping[str, PromptTexts]], most: int) -> None:
-        """Run the most promising texts, and those that the optimizer did not try, on the rows that they have
-        not seen: the best of many that saw few rows would be a lucky one."""
+        """Run the most promising texts, and those that the optimizer did not try, on the remaining rows: the
+        best of many on few rows would be a lucky one."""
         for texts in untried:
             self._of(texts)
         ranked = sorted(list(self.values.values())[1:], key=lambda known: -self.lead(known[1]))
@@ -399,10 +399,10 @@ def _short(value: Any) -> str:
 async def propose(
     points: PointRunner, rows: Sequence[Row], file: Path, tell: Callable[[str], None] = lambda _: None
 ) -> tuple[Choices, list[Proposed]]:
-    """Texts for every prompt that the study searches, and what each optimizer yielded.
+    """Texts for every prompt that the study searches, and the results of each optimizer.
 
-    They are stored in a file, where a resumed study or a second worker finds them. `tell` gets the yield so
-    far in words. Raises UsageError without DSPy, and for an optimizer that fails.
+    They are stored in a file, where a resumed study or a second worker finds them. `tell` is called with the
+    progress in words. Raises UsageError without DSPy, and for an optimizer that fails.
     """
     if not points.plan.searches:
         return {}, []
@@ -463,7 +463,7 @@ async def _search(
     try:
         await _all(attempts.measure({}, row) for row in some)
         await asyncio.to_thread(_optimize, attempts, search, proposer, runner.settings.seed % SEEDS)
-    except BudgetExceeded as error:  # what was tried so far counts
+    except BudgetExceeded as error:  # texts tried so far count
         found.stopped = error.message
     except StopOptimizer as stop:
         if isinstance(stop.reason, GotError) and not isinstance(stop.reason, BudgetExceeded):
@@ -495,15 +495,15 @@ async def _search(
 
 @final
 class _Others(io.TextIOBase):
-    """A stream for what these threads and the main one print, not those of optimizers: they print and show
-    bars, a study has its own progress."""
+    """A stream that discards the output of optimizers, which print and show bars, and keeps that of the main
+    thread: a study has its own progress."""
 
     def __init__(self, stream: TextIO, *threads: threading.Thread) -> None:
         self._stream = stream
         self._threads = {threading.main_thread(), *threads}
 
     def write(self, text: str) -> int:
-        """Print a text, or not."""
+        """Print a text, or discard it."""
         return self._stream.write(text) if threading.current_thread() in self._threads else len(text)
 
     def flush(self) -> None:
@@ -588,7 +588,8 @@ def _optimize(attempts: Attempts, search: PromptSearch, proposer: Proposer, seed
 
 
 async def _all(work: Iterable[Awaitable[object]]) -> None:
-    """Await all of it, then raise the first error: where one fails, what another has sent is paid for."""
+    """Await all of it, then raise the first error: if one fails, requests that another has sent are paid
+    for."""
     for found in await asyncio.gather(*work, return_exceptions=True):
         if isinstance(found, BaseException):
             raise found

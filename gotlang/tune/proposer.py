@@ -1,8 +1,8 @@
-"""The model that proposes texts to DSPy's optimizers, what came of its answers, and a simulated one.
+"""The model that proposes texts to DSPy's optimizers, statistics of its responses, and a simulated one.
 
-Optimizers ask for answers in a form, and give up, or ask again and again, where an answer has another. So
-answers are read here, with DSPy's own parsers: one that cannot be read reaches the optimizer as the program's
-own text, and a proposer without a usable new text for some time is stopped.
+Optimizers expect responses in a certain form, and give up, or repeat the request, if a response has another.
+So responses are parsed here, with DSPy's own parsers: an unreadable one reaches the optimizer as the
+program's own text, and a proposer without a usable new text for some time is stopped.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ PROMPT = "proposal"
 """The prompt name of optimizers' requests in caches and traces."""
 MAX_TOKENS = 2000
 IDLE = 8
-"""After so many answers without a usable new text, one after the other, a proposer is stopped."""
+"""A proposer is stopped after this number of consecutive responses without a usable new text."""
 IDLE_SHARE = 0.05
-"""The largest share of a study's budget for such answers."""
+"""The largest share of a study's budget for such responses."""
 
 ADVICE = (
     "Work step by step.",
@@ -49,18 +49,18 @@ ADVICE = (
     "Use plain words.",
     "Begin with what is certain.",
 )
-"""What the simulated proposer adds. Simulators may let some of it help, harm or do nothing."""
+"""The additions of the simulated proposer. Simulators may let some of it help, harm or have no effect."""
 
 
 @final
 class Proposed(msgspec.Struct):
-    """What an optimizer of prompts yielded and cost.
+    """The results and the cost of an optimizer of prompts.
 
-    Of `answers`, `unreadable` had another form than was asked for. `proposed` counts different new
-    instructions and sets of examples, `usable` those that the program can use, `tried` those that ran on
-    rows, `kept` those that became choices of the search. `usd` is what the proposer cost, `runs_usd` what the
-    runs did (US dollars, None if a price is unknown; what the cache had cost nothing). `stopped` says why the
-    optimizer ended early.
+    Of `answers`, `unreadable` had another form than requested. `proposed` counts different new instructions
+    and sets of examples, `usable` those that the program can use, `tried` those that ran on rows, `kept`
+    those that became choices of the search. `usd` is the cost of the proposer, `runs_usd` that of the runs
+    (US dollars, None if a price is unknown; cached responses cost nothing). `stopped` says why the optimizer
+    ended early.
     """
 
     optimizer: str
@@ -86,13 +86,13 @@ class Proposed(msgspec.Struct):
         return f"{self.optimizer}: " + "; ".join([", ".join(counts + unreadable), *money, *stopped])
 
     def to_dict(self) -> dict[str, Any]:
-        """As documents show it."""
+        """The form in documents."""
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found
 
 
 class StopOptimizer(BaseException):
-    """Ends an optimizer at once: optimizers catch every Exception and go on."""
+    """Ends an optimizer immediately: optimizers catch every Exception and continue."""
 
     def __init__(self, reason: GotError | str) -> None:
         super().__init__(str(reason))
@@ -101,11 +101,11 @@ class StopOptimizer(BaseException):
 
 @final
 class Proposer:
-    """Answers optimizers through the study's cache and budget, which `sampler` holds. Equal requests get
-    consecutive samples. If the model is simulated, so is the proposer: it adds a piece of `ADVICE` to
-    a prompt's own text.
+    """Responds to optimizers through the study's cache and budget, which `sampler` holds. Equal requests get
+    consecutive samples. If the model is simulated, so is the proposer: it adds a piece of `ADVICE` to a
+    prompt's own text.
 
-    `own` are the texts that are to be replaced, `fits` says whether a text can replace one of them. `found`
+    `own` are the texts that are to be replaced, `fits` tells whether a text can replace one of them. `found`
     counts, and `tell` is called whenever it changed. `budget` is the study's, in US dollars.
     """
 
@@ -219,18 +219,18 @@ class Proposer:
         self._tell()
         why = "has the form that was asked for" if fields is None else "is new and fits the program"
         last = f"the last begins {json.dumps(answer[:60], ensure_ascii=False)}"
-        self._useless = f"none of the last {self._idle} answers of `{self.model.name}` {why}; {last}"
+        self._useless = f"none of the last {self._idle} responses of `{self.model.name}` {why}; {last}"
         if self._idle >= IDLE:
             raise StopOptimizer(self._useless)
 
     def _improves(self, asked: str) -> str:
-        """The text of the program that a request is about: the last that it shows."""
+        """The text of the program that a request is about: the last one that it shows."""
         shown = _words(asked)
         return max(self._own, key=lambda text: shown.rfind(_words(text)))
 
     def _advise(self, rng: random.Random, messages: Sequence[Message]) -> str:
-        """The simulated answer: it goes through the pieces of advice, then through pairs, in an order
-        of the study's own."""
+        """The simulated response: it cycles through the pieces of advice, then through pairs, in an order of
+        the study's own."""
         asked = messages[-1].content
         own = self._improves(asked)
         order = random.Random(f"{self._seed} {own}").sample(ADVICE, len(ADVICE))
@@ -253,11 +253,11 @@ class Proposer:
 
 
 def _words(text: str) -> str:
-    """What is left of a text however it is wrapped, quoted or escaped."""
+    """The words of a text, however it is wrapped, quoted or escaped."""
     return re.sub(r"\\n|[\W_]+", "", text)
 
 
-# ---------------------------------------------------------------- the forms of answers
+# ---------------------------------------------------------------- the forms of responses
 
 
 def _wanted(asked: str) -> str:
@@ -265,7 +265,7 @@ def _wanted(asked: str) -> str:
 
 
 def _fields(asked: str) -> list[str]:
-    """The fields that a request wants in its answer; none if it does not say."""
+    """The fields that a request expects in the response; empty if it does not say."""
     wanted = _wanted(asked)
     if "JSON object" in wanted:
         return re.findall(r"`(\w+)`", wanted)
@@ -273,7 +273,7 @@ def _fields(asked: str) -> list[str]:
 
 
 def _in_form(asked: str, fields: Mapping[str, str]) -> str:
-    """Fields in the form that a request asks for; an empty text for none."""
+    """Fields in the form that a request expects; an empty text for an unknown form."""
     if not fields or "JSON object" in _wanted(asked):
         return json.dumps(fields) if fields else ""
     marked = [f"[[ ## {name} ## ]]\n{text}" for name, text in fields.items()]
@@ -281,7 +281,7 @@ def _in_form(asked: str, fields: Mapping[str, str]) -> str:
 
 
 def _read(asked: str, answer: str) -> dict[str, str] | None:
-    """The fields of an answer, in either form of DSPy's; None if it has neither."""
+    """The fields of a response, in either form of DSPy's; None if it has neither."""
     import dspy
     from dspy.utils.exceptions import AdapterParseError
 

@@ -1,7 +1,7 @@
-"""Points that were not tried: what Optuna's samplers propose, and what the static estimate refuses.
+"""Untried points: those that Optuna's samplers propose, and those that the static estimate refuses.
 
-Each worker replays the history in a study of Optuna's in memory, so the shared storage holds no sampler's
-state. Points that would surely violate a constraint are refused before any call, by the static cost estimate
+Each worker replays the history in an Optuna study in memory, so the shared storage has no sampler's state.
+Points that would surely violate a constraint are refused before any call, by the static cost estimate
 calibrated on the untuned program.
 """
 
@@ -26,8 +26,8 @@ from gotlang.tune.space import Point, Space, Value, key_of
 from gotlang.tune.trials import TrialResult, quiet
 
 SPARE = 0.8
-"""A point is refused if even this share of its estimate violates a bound, and less if a point that was
-measured cost less beside its estimate."""
+"""A point is refused if even this share of its estimate violates a bound, and less if a measured point cost
+less relative to its estimate."""
 ESTIMATED = frozenset({"cost", "calls"})
 _SAMPLERS: dict[str, tuple[str, tuple[str, ...], dict[str, tuple[str, int]]]] = {
     "tpe": ("TPESampler", (), {"n_startup_trials": ("startup", 10)}),
@@ -36,15 +36,15 @@ _SAMPLERS: dict[str, tuple[str, tuple[str, ...], dict[str, tuple[str, int]]]] = 
     "nsga2": ("NSGAIISampler", (), {"population_size": ("population", 20)}),
     "random": ("RandomSampler", (), {}),
 }
-"""Samplers by name: the class, the packages it needs beside Optuna, and its arguments with ours and their
-defaults."""
+"""Samplers by name: the class, the packages it needs in addition to Optuna, and its arguments with ours and
+their defaults."""
 
 
 @final
 class Proposals:
     """Points of a space that is too large to be listed, as a sampler of Optuna proposes them.
 
-    The same seed, and the same results told in the same order, give the same points.
+    The same seed and the same results in the same order yield the same points.
     """
 
     def __init__(self, space: Space, sampler: Method, *, seed: int, maximize: Sequence[bool]) -> None:
@@ -64,7 +64,7 @@ class Proposals:
                 self._ask()
 
     def points(self, count: int) -> list[dict[str, Value]]:
-        """Up to so many new points. Those of before that were not told are forgotten."""
+        """Up to this number of new points. Earlier ones without a result are forgotten."""
         with quiet():
             for trial in self._asked.values():
                 self._study.tell(trial, state=self._states.FAIL)
@@ -82,7 +82,7 @@ class Proposals:
         return point
 
     def tell(self, point: Point, result: TrialResult) -> None:
-        """The result of a point."""
+        """Record the result of a point."""
         trial = self._asked.pop(key_of(point), None)
         if trial is None:
             return
@@ -110,11 +110,11 @@ def _sampler(optuna: Any, method: Method, seed: int) -> Any:
 
 @final
 class CostModel:
-    """Static cost estimates of points; says nothing before `learn`.
+    """Static cost estimates of points; it estimates nothing before `learn`.
 
-    The estimate knows how many calls a scheme makes and bounds their tokens. Where between its bounds the
-    truth lies is learnt from the untuned program, once its trial is over; that settings make responses
-    shorter, which it cannot know, from the points that were measured.
+    The estimate knows how many calls a scheme makes and bounds their tokens. The true position between its
+    bounds is learned from the untuned program, once its trial is over; the effect of settings that shorten
+    responses, which it cannot know, is learned from the points that were measured.
     """
 
     def __init__(self, points: PointRunner, rows: Sequence[Row]) -> None:
@@ -139,8 +139,8 @@ class CostModel:
     def learn(
         self, baseline: Sequence[Measured], others: Iterable[tuple[Point, Sequence[Measured]]] = ()
     ) -> None:
-        """Calibrate on what the untuned program's rows cost, all train rows in their order, and on what other
-        points cost on the same rows."""
+        """Calibrate on the cost of the untuned program's rows, all train rows in their order, and of other
+        points on the same rows."""
         ran = [(row, m) for row, m in zip(self._rows, baseline, strict=False) if m.failure is None]
         if self._row is None and self._bounds and ran:
             self._calibrate(ran)
@@ -179,7 +179,7 @@ class CostModel:
         return found
 
     def _guesses(self, point: Point) -> dict[int, float]:
-        """The quantities of bounds at a point, by their places, as the estimate has them."""
+        """The estimated quantities of bounds at a point, by their places."""
         if not self._calibration or self._row is None:
             return {}
         if (key := key_of(point)) not in self._known:

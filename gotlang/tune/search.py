@@ -1,9 +1,9 @@
-"""The search of a study: what is planned is measured, by any number of workers, until little can be gained.
+"""The search of a study: planned measurements are made, by any number of workers, until little can be gained.
 
 A study's trials are measurements: a point on some more rows. They are planned in batches (see `allocation`),
-each from the results of those before it alone: not from the worker, nor from which trial ended first, nor
-from whether the study was killed and resumed. A space of up to `LISTED` points is known in whole, of a larger
-one Optuna's samplers, chance and the neighbours of good points propose some.
+each from the results of earlier ones alone: independent of the worker, of which trial ended first, and of
+whether the study was killed and resumed. All points of a space of up to `LISTED` points are candidates; of a
+larger one some are proposed by Optuna's samplers, at random, and as neighbours of good points.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from gotlang.tune.trials import Trial, TrialResult, TrialStore
 FAILURES = "failures"
 """The constraint that every study has: no more rows without a result than the untuned program."""
 LISTED = 512
-"""A space with at most so many points is listed, and of a larger one about as many run: what the model of
-all points takes grows with the cube of their number."""
+"""Maximum number of points of a space that is listed, and approximately of the points of a larger one that
+run: the time of the model of all points grows with the cube of their number."""
 PROPOSED = 16
 NEAR = 6
 BY_CHANCE = 48
-"""How many points are considered at a time in a larger one: by Optuna, beside the best, at random."""
+"""Number of candidates at a time in a larger one: by Optuna, near the best, at random."""
 SHARE, FEW = 0.45, 4
-"""The search spends at most this share of what its trials on all train rows would cost without a cache; or
-what so many trials would, if it has few."""
+"""The search spends at most this share of the cost of its trials on all train rows without a cache; or of
+this number of trials, if it has few."""
 PARALLEL = 8
-"""Measurements that one worker has under way; one where time is simulated, and where runs do not know which
-requests of others are under way."""
+"""Measurements that one worker runs at a time; one if time is simulated, and if runs do not know which
+requests of others are in flight."""
 
 
 @final
 @dataclass(slots=True)
 class StudyProgress:
-    """How far a study is: how many `cells` (a point on a row) were measured, and what `share` that is of what
-    the search may take. `finished` are the points that were run, by the number of the trial that was their
-    first. `stage` names what it does besides the search."""
+    """The progress of a study: how many `cells` (a point on a row) were measured, and their `share` of the
+    search's limit. `finished` are the points that were run, by the number of their first trial. `stage` names
+    the current stage other than the search."""
 
     cells: int = 0
     share: float = 0.0
@@ -60,12 +60,10 @@ class StudyProgress:
 
 @final
 class StudySearch:
-    """Runs the measurements of a study that are this worker's. `rows` are the train rows: it is given no
-    others.
+    """Runs this worker's measurements of a study. `rows` are the train rows: it is given no others.
 
-    `on_known` is told of the points that were measured, the untuned program first, and of the best of them,
-    before each batch. `refuse` says that a
-    point surely violates a constraint.
+    `on_known` is called with the points that were measured, the untuned program first, and the best of them,
+    before each batch. `refuse` tells that a point surely violates a constraint.
     """
 
     def __init__(
@@ -87,7 +85,7 @@ class StudySearch:
         self.allocation = Allocation(points.space, len(rows), most, seed, refuse)
         self.progress = StudyProgress()
         self.best: list[Trial] = []
-        """The points that are the best by what is known, one if there is one objective."""
+        """The best points so far, a single one if there is one objective."""
         self._merged: Merged = {}
         self._observe = observe
         self._on_known = on_known
@@ -100,7 +98,7 @@ class StudySearch:
             self._proposals = Proposals(points.space, self.plan.sampler, seed=seed, maximize=maximize)
 
     async def run(self) -> None:
-        """Measure until the search is over. Raises BudgetExceeded; what is finished is stored."""
+        """Measure until the search is over. Raises BudgetExceeded; finished measurements are stored."""
         self._show()
         start = 0
         while planned := self._planned(start):
@@ -110,7 +108,7 @@ class StudySearch:
         self._show()
 
     def measured(self, below: int | None = None) -> dict[int, Trial]:
-        """What the trials below a number measured, point by point."""
+        """The measurements of the trials below a number, point by point."""
         return merged(self.plan, self.store.finished(below).values(), len(self.train), self._merged)
 
     # ---------------------------------------------------------------- planning
@@ -158,8 +156,8 @@ class StudySearch:
         return not trial.feasible, self.plan.objectives[0].sign * values[0] if values else 0.0
 
     def _scale(self, trials: Sequence[Trial]) -> list[float]:
-        """By objective, what a difference is measured against: the untuned program's mean, or the spread of
-        the points if that is larger."""
+        """By objective, the scale of differences: the untuned program's mean, or the spread of the points if
+        that is larger."""
         out = []
         for at, _ in enumerate(self.plan.objectives):
             means = [trial.result.values[at] for trial in trials if trial.result.values is not None]
@@ -168,7 +166,7 @@ class StudySearch:
         return out
 
     def _facts(self, trial: Trial, baseline: Trial) -> PointFacts:
-        """What the plan needs to know of a point."""
+        """The data about a point for the plan."""
         plan, others = self.plan, beside(baseline.rows, len(trial.rows), len(self.train))
         pairs = list(zip(trial.rows, others, strict=False))
 
@@ -209,7 +207,7 @@ class StudySearch:
     # ---------------------------------------------------------------- measuring
 
     async def _measure(self, start: int, planned: Sequence[Cells]) -> None:
-        """Run what is planned, this worker's part of it, and wait for the others' parts."""
+        """Run this worker's part of what is planned, and wait for the others' parts."""
         end, known = start + len(planned), self.measured(start)
         running: set[asyncio.Task[None]] = set()
         session = self.points.session
@@ -222,7 +220,7 @@ class StudySearch:
                     done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                     if failed := [error for task in done if (error := task.exception()) is not None]:
                         if session.stopped is not None and running:
-                            await asyncio.wait(running)  # they send no more, and what they sent is paid for
+                            await asyncio.wait(running)  # they send no more; sent requests are paid for
                         raise failed[0]
                 elif len(await self.store.wait(end)) >= end:
                     return
@@ -270,7 +268,7 @@ class StudySearch:
         return found
 
     def show_stage(self, stage: str) -> None:
-        """Tell observers what follows the search."""
+        """Report to observers the stage that follows the search."""
         self.progress.stage = stage
         self._show()
 
@@ -286,15 +284,15 @@ class StudySearch:
 
 
 Merged = dict[int, tuple[tuple[int, int], Trial]]
-"""What `merged` made of points, by the number of the first trial, and of how many cells of theirs and of the
-untuned program."""
+"""The results of `merged` for points, by the number of the first trial, with the numbers of their cells and
+of the untuned program's."""
 
 
 def merged(
     plan: StudyPlan, trials: Iterable[Trial], rows: int, known: Merged | None = None
 ) -> dict[int, Trial]:
     """The trials of each point as one, by the number of its first, with all cells that were measured. `known`
-    keeps them for the next time."""
+    caches them."""
     points: dict[str, list[Trial]] = {}
     for trial in trials:
         if trial.ended != "skipped":
@@ -321,8 +319,8 @@ def merged(
 
 
 def beside(baseline: Sequence[Measured], count: int, train: int) -> list[Measured]:
-    """The untuned program's rows beside so many cells of a point. It runs once on each of the train rows, and
-    stands as it was beside those that repeat them."""
+    """The untuned program's rows for as many cells of a point. It runs once on each of the train rows, and
+    its results there are reused for repetitions."""
     return [baseline[cell % train] for cell in range(count) if cell % train < len(baseline)]
 
 
@@ -333,11 +331,11 @@ def behind(plan: StudyPlan, rows: Sequence[Measured], others: Sequence[Measured]
 
 
 def result_of(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Measured]) -> TrialResult:
-    """What a sampler is told of a trial.
+    """The result of a trial for a sampler.
 
-    If only some rows were seen, the trial's lead over the untuned program on those is added to what that has
-    on all rows: rows differ more than points do, so this is nearer to the truth than the mean of the rows
-    seen.
+    If only some rows were seen, the trial's lead over the untuned program on those is added to that program's
+    mean on all rows: rows differ more than points do, so this is nearer to the truth than the mean of the
+    rows seen.
     """
     values: list[float] = []
     for place in range(len(plan.objectives)):
@@ -350,7 +348,7 @@ def result_of(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Meas
 
 
 def violations(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Measured]) -> dict[str, float]:
-    """By how much rows violate each constraint on average, 0 or less if it holds; 1 if that is unknown."""
+    """The mean violation of each constraint by rows, 0 or less if it is satisfied; 1 if unknown."""
     found = {FAILURES: mean(leads(rows, baseline, lambda row: float(bool(row.failure)))) or 0.0}
     for place, constraint in enumerate(plan.constraints):
         quantity = mean([row.quantities[place] for row in rows])
@@ -363,12 +361,12 @@ def violations(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Mea
 
 
 def _costs(plan: StudyPlan, trial: Trial) -> list[float]:
-    """A trial's objectives, so that less of each is better."""
+    """A trial's objectives with their signs turned so that lower is better."""
     return [o.sign * v for o, v in zip(plan.objectives, trial.result.values or (), strict=True)]
 
 
 def _able(trials: Iterable[Trial], ended: Iterable[str] = ("complete",)) -> list[Trial]:
-    """The trials that ended so and violate no constraint; by default those that saw every row."""
+    """The trials with this end that violate no constraint; by default those that saw every row."""
     return [t for t in trials if t.ended in ended and t.feasible and t.result.values is not None]
 
 

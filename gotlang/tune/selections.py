@@ -1,9 +1,9 @@
-"""What each selection of a program gains, by how many candidates it has: a model of its single operations.
+"""The gain of each selection of a program by its number of candidates: a model of its single operations.
 
-Where `KeepBestN` chooses among ten samples, their scores also say what it would have gained with two of them
-or with five. So one run tells of all points with fewer candidates at that step, and the gains of all steps,
-each times how often a run comes there, make most of what one point is better by than another. What a step is
-worth to the objective, and all else, is left to the model of points (see `surrogate`).
+If `KeepBestN` chooses among ten samples, their scores also show what it would have gained with two of them or
+with five. So one run provides data on all points with fewer candidates at that step, and the gains of all
+steps, each times how often a run reaches it, explain most of the differences between points. The weight of a
+step in the objective, and everything else, is left to the model of points (see `surrogate`).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from gotlang.runtime.sampler.events import Ended, Event
 
 @final
 class SelectionStatistics(Struct, frozen=True):
-    """The selections at one step: how many there were, and by how much, added up, the best of the first
-    candidate, of the first two, and so on was better than the first."""
+    """The selections at one step: their number, and the sum of the leads of the best of the first candidate,
+    of the first two, and so on over the first."""
 
     times: int
     gains: tuple[float, ...]
 
     def __add__(self, other: SelectionStatistics) -> SelectionStatistics:
-        # One that had fewer candidates stopped early, at the best there is.
+        # One with fewer candidates stopped early, at the best possible score.
         last = max(len(self.gains), len(other.gains)) - 1
         both = zip(self.up_to(last), other.up_to(last), strict=True)
         return SelectionStatistics(self.times + other.times, tuple(a + b for a, b in both))
 
     def up_to(self, last: int) -> tuple[float, ...]:
-        """The gains, as many as up to this place."""
+        """The gains up to this number of candidates."""
         return self.gains + self.gains[-1:] * (last + 1 - len(self.gains))
 
 
@@ -42,7 +42,7 @@ Selections = Mapping[str, SelectionStatistics]
 
 
 def note(selections: MutableMapping[str, SelectionStatistics], event: Event) -> None:
-    """Add what an operation selected from, if it did."""
+    """Record the candidates of an operation that selects."""
     if isinstance(event, Ended) and isinstance(step := event.operation.step, KeepBestN):
         found = [thought.goodness for thought in event.operation.pool if thought.score is not None]
         if found:
@@ -57,8 +57,8 @@ def add(selections: MutableMapping[str, SelectionStatistics], more: Selections) 
 
 
 def gains_of(points: Sequence[tuple[int, Selections]]) -> dict[str, list[float]]:
-    """What is gained at each step in a run of each point, by all points with as many selections in a run.
-    Points are given by how many cells they have and what was selected in all of them."""
+    """The gain at each step in a run of each point, from all points with as many selections in a run. Points
+    are given by their number of cells and the selections in all of them."""
     found: dict[str, list[float]] = {}
     for step in dict.fromkeys(step for _, selections in points for step in selections):
         often = [each[step].times / cells if step in each else 0.0 for cells, each in points]
@@ -75,8 +75,8 @@ def gains_of(points: Sequence[tuple[int, Selections]]) -> dict[str, list[float]]
 
 
 def _curve(selections: Sequence[SelectionStatistics]) -> list[float]:
-    """The mean gain of a selection with 1, 2, ... candidates: each further one adds what it adds on average
-    wherever there is one."""
+    """The mean gain of a selection with 1, 2, ... candidates: each further one adds its mean gain over all
+    selections that have it."""
     steps = [0.0]
     for place in range(1, max(len(each.gains) for each in selections)):
         some = [each for each in selections if len(each.gains) > place]

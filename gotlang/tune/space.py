@@ -1,7 +1,7 @@
-"""What a study varies: the params that its scheme uses, each with its range, and a few settings of the run.
+"""The space of a study: the params that its scheme uses, each with its range, and a few settings of the run.
 
 A list with `each` has a dimension per element, `samples[0]`, `samples[1]`; a param with `when` is a dimension
-only if its condition holds. Texts that a prompt optimizer proposed are dimensions too.
+only if its condition is true. Texts that a prompt optimizer proposed are dimensions too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Point = Mapping[str, Value]
 """One point of a space: a value for each dimension that is active there."""
 
 _MARK = "json:"
-"""The prefix of a choice that is written as JSON, since Optuna knows plain choices only."""
+"""The prefix of a choice that is written as JSON, since Optuna supports only plain choices."""
 TEXTS = "prompt "
 """The prefix of a dimension whose values number texts of a part of a prompt."""
 
@@ -43,10 +43,10 @@ TEXTS = "prompt "
 @final
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One thing that varies, from `low` to `high` or among `choices`. `default` is the untuned program's
-    value, which may lie outside: then no other point has it. `param` is the param or setting it belongs to,
-    `index` its place in a list, `guard` the condition under which it matters. `unset`: what the untuned
-    program has is not known, and its point leaves it out."""
+    """One dimension, from `low` to `high` or among `choices`. `default` is the untuned program's value, which
+    may be outside: then no other point has it. `param` is the param or setting it belongs to, `index` its
+    place in a list, `guard` the condition under which it is relevant. `unset`: the value of the untuned
+    program is unknown, and its point leaves it out."""
 
     name: str
     param: str
@@ -68,7 +68,8 @@ class Dimension:
 
     @property
     def recorded(self) -> Dimension:
-        """With the untuned program's value among its own, as a record of all points has it."""
+        """The dimension with the untuned program's value among its values, as a record of all points has
+        it."""
         if self.holds(self.default):
             return self
         if self.choices:
@@ -77,25 +78,25 @@ class Dimension:
         return replace(self, low=min(self.low, own), high=max(self.high, own))
 
     def holds(self, value: Value) -> bool:
-        """Whether a value is one of its own."""
+        """Whether a value is one of its values."""
         if self.choices:
             return value in self.choices
         return isinstance(value, int | float) and self.low <= value <= self.high
 
     @property
     def count(self) -> int | None:
-        """How many values it has; None if infinitely many."""
+        """The number of its values; None if infinite."""
         if self.choices:
             return len(self.choices)
         return int(self.high) - int(self.low) + 1 if self.whole else None
 
     @property
     def values(self) -> Sequence[Value]:
-        """All its values, if it has finitely many."""
+        """All its values; only if there are finitely many."""
         return self.choices or range(int(self.low), int(self.high) + 1)
 
     def sample(self, chance: random.Random) -> Value:
-        """A value by chance."""
+        """A random value."""
         if self.choices:
             return chance.choice(self.choices)
         if self.whole:
@@ -103,15 +104,15 @@ class Dimension:
         return chance.uniform(self.low, self.high)
 
     def scaled(self, value: Value) -> float:
-        """Where in its range a number is, from 0 to 1; the untuned program's may lie outside."""
+        """The position of a number in its range, from 0 to 1; the untuned program's may be outside."""
         return (float(value or 0) - self.low) / ((self.high - self.low) or 1)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Space:
-    """All dimensions, those first that others depend on, and the defaults of every param. `settings` are the
-    names of those that are no params, `texts` the texts that the study lists for a part of a prompt."""
+    """All dimensions, each after those it depends on, and the defaults of every param. `settings` are the
+    names of those that are not params, `texts` the texts that the study lists for a part of a prompt."""
 
     dimensions: tuple[Dimension, ...]
     defaults: Mapping[str, Any]
@@ -120,7 +121,7 @@ class Space:
 
     @property
     def start(self) -> dict[str, Value]:
-        """The point of the untuned program. Settings whose value there is not known are left out."""
+        """The point of the untuned program. Settings whose value there is unknown are left out."""
         chosen = self._active(lambda d: d.default)
         return {d.name: d.default for d in chosen if not d.unset}
 
@@ -129,7 +130,7 @@ class Space:
         return self._chosen(lambda dimension: dimension.suggest(trial))
 
     def _chosen(self, choose: Callable[[Dimension], Value]) -> dict[str, Value]:
-        """The point of which `choose` gives the value of each dimension that is active."""
+        """The point whose active dimensions have the values that `choose` returns."""
         chosen: dict[str, Value] = {}
 
         def kept(dimension: Dimension) -> Value:
@@ -140,7 +141,7 @@ class Space:
         return chosen
 
     def _active(self, choose: Callable[[Dimension], Value]) -> Iterator[Dimension]:
-        """The dimensions that are active if `choose` gives the value of each."""
+        """The dimensions that are active with the values that `choose` returns."""
         values = dict(self.defaults)
         for dimension in self.dimensions:
             if dimension.guard is None or bool(evaluate(dimension.guard, values)):
@@ -164,7 +165,7 @@ class Space:
         return {name: values[name] for name in touched}
 
     def sample(self, chance: random.Random) -> dict[str, Value]:
-        """A point by chance."""
+        """A random point."""
         return self._chosen(lambda dimension: dimension.sample(chance))
 
     def near(self, point: Point, chance: random.Random) -> dict[str, Value]:
@@ -178,8 +179,8 @@ class Space:
         return self._chosen(choose)
 
     def points(self, limit: int) -> list[Point] | None:
-        """Every point once, the untuned program's first; None if there are more than `limit` or infinitely
-        many."""
+        """All points without duplicates, the untuned program's first; None if there are more than `limit` or
+        infinitely many."""
         grown: list[tuple[dict[str, Value], dict[str, Any]]] = [({}, dict(self.defaults))]
         for dimension in self.dimensions:
             known, grown = grown, []
@@ -200,7 +201,7 @@ class Space:
 
     @property
     def combinations(self) -> int:
-        """How many points the grid has, and one more if the untuned program's is not among them."""
+        """The number of points of the grid, plus one if the untuned program's is not among them."""
         return math.prod(map(len, self.grid().values())) + (not self.closed)
 
     @property
@@ -237,7 +238,7 @@ def _encoded(value: Any) -> Value:
 
 
 def decoded(value: Value) -> Any:
-    """A value of a point as the program has it."""
+    """A value of a point in the program's form."""
     marked = isinstance(value, str) and value.startswith(_MARK)
     return json.loads(str(value).removeprefix(_MARK)) if marked else value
 
@@ -248,14 +249,14 @@ def key_of(point: Point) -> str:
 
 
 def point_text(point: Point, between: str = " ", equals: str = "=") -> str:
-    """A point in one line: `sort_tries=2 merge_tries=13`."""
+    """A point on one line: `sort_tries=2 merge_tries=13`."""
     shown = {n: f"{v:.4g}" if isinstance(v, float) else decoded(v) for n, v in point.items()}
     return between.join(f"{name}{equals}{value}" for name, value in shown.items())
 
 
 def space_of(plan: StudyPlan) -> Space:
-    """The space of a study: what `vary` names, else every param with a range that a scheme depends on. What
-    only some of the varied schemes use is a dimension only there.
+    """The space of a study: the params that `vary` names, else every param with a range that a scheme depends
+    on. Those that only some of the varied schemes use are dimensions only there.
 
     Raises UsageError if nothing varies and no prompt is searched.
     """
@@ -281,8 +282,8 @@ def space_of(plan: StudyPlan) -> Space:
     texts: dict[str, tuple[PromptTexts, ...]] = {}
 
     def where(name: str, guard: e.Expression | None = None) -> e.Expression | None:
-        """When a name matters: in the schemes, or variants of one, that use it, and if its own condition
-        holds."""
+        """The condition under which a name is relevant: in the schemes, or variants of one, that use it, and
+        if its own condition is true."""
         users = [version for version in versions if name in used[version]]
         if len(users) in (0, len(versions)):
             return guard
@@ -294,7 +295,7 @@ def space_of(plan: StudyPlan) -> Space:
     names = [*ranges, *introduced] or ([] if found else ranged)
     for name in _in_order(names, params):
         domain = ranges.get(name) or (params[name].domain if name in params else None)
-        assert domain is not None  # the checker has seen to it
+        assert domain is not None  # the checker ensures this
         if name in params:
             param = params[name]
             found += _dimensions(structs.replace(param, guard=where(name, param.guard)), domain)
@@ -338,8 +339,8 @@ def space_of(plan: StudyPlan) -> Space:
 def _matters(
     dimension: Dimension, others: Sequence[Dimension], named: Container[str], defaults: Mapping[str, Any]
 ) -> bool:
-    """Whether a dimension's condition may hold somewhere. Raises UsageError if the study names it and it does
-    not."""
+    """Whether a dimension's condition may be true somewhere. Raises UsageError if the study names it and it
+    may not."""
     guard = dimension.guard
     if guard is None or free_names(guard).keys() & {other.param for other in others}:
         return True
@@ -348,14 +349,14 @@ def _matters(
     if dimension.param in named:
         condition = format_expression(guard)
         raise UsageError(
-            f"`{dimension.param}` matters only where {condition}, and nothing of that varies",
+            f"`{dimension.param}` matters only where {condition}, and none of that varies",
             help=f"vary {', '.join(f'`{name}`' for name in free_names(guard))} too, or leave it out",
         )
     return False
 
 
 def _own_setting(prompt: Prompt, setting: str, plan: StudyPlan) -> Value:
-    """What a prompt asks with in the untuned program; None if that is not a constant, or not known."""
+    """The setting of a prompt in the untuned program; None if that is not a constant, or not known."""
     value = dict(prompt.settings).get(setting)
     if value is None:
         return plan.model if setting == "model" else None
@@ -363,7 +364,7 @@ def _own_setting(prompt: Prompt, setting: str, plan: StudyPlan) -> Value:
 
 
 def _setting(name: str, domain: Domain, own: Value, guard: e.Expression | None) -> Dimension:
-    """The dimension of a setting, of which the untuned program may have a value that is not known."""
+    """The dimension of a setting, whose value in the untuned program may be unknown."""
     rule = MODEL_SETTINGS.get(name.rpartition(".")[2])
     whole = FLOAT not in rule.types if rule is not None else True
     if domain.choices:
@@ -376,7 +377,8 @@ def _setting(name: str, domain: Domain, own: Value, guard: e.Expression | None) 
 
 
 def _own_texts(prompt: Prompt, part: str, domain: Domain) -> tuple[PromptTexts, ...]:
-    """The texts of a prompt that a study lists, or the first so many of its examples; its own come first."""
+    """The texts of a prompt that a study lists, or its first examples by number; the prompt's own come
+    first."""
     if part == "instruction":
         own = prompt.instruction or prompt.asking
         given = dict.fromkeys(choice for choice in domain.choices if own is None or choice != own.text)

@@ -1,6 +1,6 @@
-"""Structure in a study: the variants of its program by typed rewrites, of which each is a choice.
+"""Structure in a study: the variants of its program by typed rewrites, each of which is a choice.
 
-A tuned file names the rewrites, and they are applied again where it is used: it holds no program.
+A tuned file names the rewrites, and they are applied again when it is used: it contains no program.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ P = TypeVar("P", bound=CheckedProgram)
 
 
 def variants_of(plan: StudyPlan) -> dict[str, Variant[CheckedProgram]]:
-    """The variants among which a study chooses, by name, the program as it is written first; none if it does
-    not vary structure. Rewrites choose from the models that the study varies.
+    """The variants among which a study chooses, by name, the program as written first; empty if it does not
+    vary structure. Rewrites choose from the models that the study varies.
 
     Raises UsageError if no rewrite applies.
     """
@@ -46,7 +46,7 @@ def _variants(
 
 
 def restructured(program: P, scheme: str, settings: Mapping[str, Any]) -> P:
-    """A program with the rewrites of a scheme that settings name. Raises UsageError if they do not fit."""
+    """A program with the rewrites of a scheme that settings name. Raises UsageError if they do not apply."""
     name = settings.get(STRUCTURE)
     return variant(program, scheme, name).program if name is not None else program
 

@@ -1,4 +1,4 @@
-"""A whole study: train and test rows, proposed texts, search, finals, held-out rows, result."""
+"""A study from start to end: train and test rows, proposed texts, search, finals, held-out rows, result."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ from gotlang.tune.tuned import Tuned
 from gotlang.version import __version__
 
 FOLDER = Path(".gotc") / "tune"
-"""Where studies are stored, relative to the current folder."""
+"""The folder of studies, relative to the current folder."""
 RESERVE = 1.25
-"""Reserved for the test rows: this many times what the untuned program and the best point cost on as many
+"""The reserve for the test rows: a multiple of the cost of the untuned program and the best point on as many
 train rows."""
 
 Observe = Callable[[StudyProgress, StudyBudget], None]
@@ -77,7 +77,7 @@ Observe = Callable[[StudyProgress, StudyBudget], None]
 @final
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Numbers of rows, in the order they are taken, and the fingerprint of the whole data."""
+    """Numbers of rows, in the order they are used, and the fingerprint of the whole data."""
 
     train: tuple[int, ...]
     test: tuple[int, ...]
@@ -85,8 +85,8 @@ class Split:
 
 
 def split(plan: StudyPlan) -> Split:
-    """Which rows are for training and testing, by the study's split seed. Equal rows count once: none is in
-    both. Raises UsageError if there are too few."""
+    """The rows for training and for testing, by the study's split seed. Equal rows count once, so that none
+    is in both. Raises UsageError if there are too few."""
     table = as_table(plan.data)
     rows = plan.read_rows().rows
     distinct = {json.dumps(row.inputs, sort_keys=True, default=str): row.number for row in reversed(rows)}
@@ -124,13 +124,13 @@ async def run_study(
     picked: str | None = None,
     observe: Observe = lambda _, __: None,
 ) -> StudyResult:
-    """Run a study, or this worker's part of one that others share.
+    """Run a study, or this worker's part of a shared one.
 
-    `options` are those of its runs; `params` and `max_usd` in them are ignored, the study sets both.
-    `folder` holds the study's trials, and its budget if that is not beside the cache; None keeps them in
-    memory, so that nothing can be resumed. Equal studies in one folder are one study. `takeover` continues
-    trials of workers on other machines that no longer run. `picked` runs nothing: the result is that of the
-    stored study, with the point of this name, or `cost=0.5`, chosen (see `judge.pick`).
+    `options` are those of its runs; `params` and `max_usd` in them are ignored, the study sets both. `folder`
+    stores the study's trials, and its budget if that is not beside the cache; None keeps them in memory, so
+    that nothing can be resumed. Equal studies in one folder are one study. `takeover` continues trials of
+    workers on other machines that no longer run. `picked` runs nothing: the result is that of the stored
+    study, with the point with this name, or `cost=0.5`, chosen (see `judge.pick`).
 
     Raises UsageError, RunError and BudgetExceeded, the last if not even the untuned program could be
     measured, and CacheLost if the cache or the storage of trials is lost.
@@ -159,8 +159,8 @@ async def run_study(
 
 
 def _use_one_thread() -> None:
-    """Let numpy calculate in one thread, unless it is loaded already: a study's matrices are small, and
-    threads that share a busy machine's processors wait for each other."""
+    """Let numpy compute in one thread, unless it is loaded already: a study's matrices are small, and threads
+    that share a busy machine's processors wait for each other."""
     if "numpy" not in sys.modules:
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")
@@ -256,8 +256,9 @@ class _Study:
         return front_of(self.plan, trials, found)
 
     def _check_budget(self) -> None:
-        """Raises BudgetExceeded, before anything is asked, if the budget allows no call of a prompt that the
-        untuned program asks in any case. A study that has trials may find all that it asks in the cache."""
+        """Raise BudgetExceeded, before anything is requested, if the budget allows no call of a prompt that
+        the untuned program calls in any case. A study that has trials may find all its samples in the
+        cache."""
         plan, options = self.plan, self.session.options
         if plan.budget is None or self.store.finished():
             return
@@ -279,7 +280,7 @@ class _Study:
         return math.fsum(behind(self.plan, trial.rows, others)) < 0
 
     async def pick(self, wanted: str) -> StudyResult:
-        """The stored study, with this point chosen; of one that has not ended, of what is there."""
+        """The stored study, with this point chosen; of one that has not ended, with the results so far."""
         trials = merged(self.plan, self.store.finished().values(), len(self.train))
         kept = self.store.kept()
         if 0 not in trials:
@@ -301,14 +302,14 @@ class _Study:
         return await self._result(points, trials, found, wanted)
 
     async def _propose(self) -> PointRunner:
-        """What runs points, with proposed texts where the study searches prompts."""
+        """The runner of points, with proposed texts if the study searches prompts."""
         plan, space = self.plan, space_of(self.plan)
         if plan.searches:
             self.budget.allow(None if plan.budget is None else SHARE * plan.budget)
             self._tell_proposals("texts are proposed")
         async with self._alone():
             ROLE.set("texts")
-            points = PointRunner(plan, space, self.session)  # proposers look at what is asked, here
+            points = PointRunner(plan, space, self.session)  # proposers use the calls of these runs
             file = Path(f"{self.file}.texts.json")
             texts, self.proposed = await propose(points, self.train, file, self._tell_proposals)
         self.budget.allow(plan.budget)
@@ -319,14 +320,14 @@ class _Study:
         self.observe(StudyProgress(stage=words))
 
     async def _search(self, points: PointRunner) -> None:
-        """All trials; why they ended early goes to `partial`."""
+        """Run all trials; the reason of an early end goes to `partial`."""
         ROLE.set("search")
         plan = self.plan
         costs = CostModel(points, self.train)
 
         def on_known(known: Sequence[Trial], best: Sequence[Trial]) -> None:
             baseline, *others = known
-            some = best[: 4 if len(plan.objectives) > 1 else 1]  # of a front, as far as the money lasts
+            some = best[: 4 if len(plan.objectives) > 1 else 1]  # of a front, as far as the budget lasts
             self._reserve([baseline, *(some or [baseline])], len(self.split.test))
             costs.learn(baseline.rows, [(trial.point, trial.rows) for trial in others])
 
@@ -348,7 +349,7 @@ class _Study:
             self.store.leave()
 
     def _reserve(self, points: Sequence[Trial], rows: int) -> None:
-        """Reserve what is needed to run points on this many rows later."""
+        """Reserve the budget for running points on this number of rows later."""
         if self.plan.budget is not None:
             each = sum(mean([row.usd for row in trial.rows]) or 0.0 for trial in points)
             self.budget.allow(max(0.0, self.plan.budget - RESERVE * each * rows))
@@ -379,7 +380,7 @@ class _Study:
         return self._compared(chosen, measured)
 
     def _judged(self, chosen: Sequence[FrontPoint]) -> list[FrontPoint]:
-        """The points that run on test rows: of several objectives all."""
+        """The points that run on test rows: with several objectives all of them."""
         several = len(self.plan.objectives) > 1
         return [point for point in chosen if several or {"original", "best"} & {*point.names}]
 
@@ -403,7 +404,7 @@ class _Study:
         wanted: str | None = None,
     ) -> StudyResult:
         plan, options = self.plan, self.session.options
-        await asyncio.sleep(0)  # what was settled last is written
+        await asyncio.sleep(0)  # the last settlements are written
         spent, roles = self.budget.spent_by_all, self.budget.spent_by_role
         picked = None if wanted is None else pick(plan, front, trials, wanted)
         chosen = written(front, picked)
@@ -458,13 +459,13 @@ class _Study:
         )
 
     def close(self) -> None:
-        """Close the budget of a study whose cache has no place for it."""
+        """Close the budget of a study whose cache cannot store it."""
         if self.own is not None:
             self.own.close()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """What only one worker at a time does; the others find its responses."""
+        """Do what only one worker at a time does; the others find its responses."""
         import fcntl
 
         try:

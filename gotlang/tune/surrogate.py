@@ -1,6 +1,6 @@
-"""What the points of a space are worth, as far as is known: a Gaussian process over them.
+"""A surrogate model of the points of a space: a Gaussian process.
 
-Points that are near each other have nearly the same mean, so what was measured of some says something of all,
+Points that are close to each other have nearly the same mean, so measurements of some are evidence about all,
 and the best of many noisy means is not taken for the truth (the winner's curse).
 """
 
@@ -17,21 +17,22 @@ _SIGNALS = (0.3, 1.0, 3.0)
 Mix = tuple[float, float, float]
 _ALONE: tuple[Mix, ...] = ((1.0, 0.0, 0.0), (0.1, 0.9, 0.0), (0.03, 0.97, 0.0))
 _BESIDE: tuple[Mix, ...] = ((1.0, 0.0, 0.0), (0.3, 0.0, 0.7), (0.1, 0.0, 0.9), (0.03, 0.0, 0.97))
-"""How much of the signal is of all dimensions together, of each apart, and of features: without features, and
-with them, which say how each dimension acts apart."""
+"""The shares of the signal for all dimensions together, for each dimension separately, and for features:
+without features, and with them, which show how each dimension acts separately."""
 _PASSES = 2
 _NUGGET = 1e-6
-"""Of the spread, so that matrices can be inverted where points are alike."""
+"""A share of the spread, so that matrices can be inverted if points are alike."""
 _USUAL = 0.6
-"""Length scales that are tried, as shares of a dimension's range; the usual one is likeliest beforehand, so
-that a few points do not claim that nothing matters."""
+"""Length scales that are tried, as shares of a dimension's range; the usual one has the largest prior
+probability, so that a few points do not suggest that nothing matters."""
 _GROWTH = 1.15
-"""Scales are looked for again once so many times more points are known."""
+"""Scales are fitted again once this many times as many points are known."""
 
 
 @final
 class Surrogate:
-    """One quantity over points; `scales` are kept between fits, and looked for again as points are added."""
+    """A model of one quantity over points; `scales` are kept between fits, and fitted again as points are
+    added."""
 
     def __init__(self) -> None:
         self._scales: list[float] = []
@@ -49,9 +50,9 @@ class Surrogate:
         """The means and the covariance of all points, by the values of those at `places`.
 
         `gaps` are the squared distances of all points in each dimension (see `gaps_of`), `errors` the
-        variances of the values, or their covariance. `features` are columns that a value is thought to go up
-        or down with, each with mean 0 and spread 1. Of one point, or where no value differs, all have the
-        mean of the values.
+        variances of the values, or their covariance. `features` are columns that are expected to correlate
+        with the value, each with mean 0 and spread 1. For a single point, or if all values are equal, all
+        have the mean of the values.
         """
         import numpy as np
 
@@ -86,7 +87,7 @@ class Surrogate:
         count: int,
         features: Any = None,
     ) -> tuple[Any, Any]:
-        """The means of all points, as `posterior` has them, and joint draws, a row each."""
+        """The means of all points, as in `posterior`, and joint samples, one per row."""
         import numpy as np
 
         mean, covariance = self.posterior(gaps, places, values, errors, features)
@@ -97,7 +98,7 @@ class Surrogate:
         return mean, mean + rng.standard_normal((count, size)) @ half.T
 
     def _fit(self, gaps: Sequence[Any], values: Any, errors: Any, spread: float, along: Any) -> None:
-        """Find the likeliest scales, signal and mix among a few candidates each."""
+        """Find the most likely scales, signal and mix among a few candidates each."""
         import numpy as np
 
         nugget = np.diag(np.full(len(values), _NUGGET * spread))
@@ -136,8 +137,8 @@ def _kernel(gaps: Sequence[Any], scales: Sequence[float], mix: Mix, along: Any) 
 
 
 def _matern(far: Any) -> Any:
-    """Matérn's of order 5/2, by squared distances: smooth, but not so smooth that an unseen neighbour holds
-    no surprise."""
+    """The Matérn kernel of order 5/2, by squared distances: smooth, but not so smooth that an unseen
+    neighbour is certain."""
     import numpy as np
 
     root = np.sqrt(5 * far)
@@ -145,8 +146,9 @@ def _matern(far: Any) -> Any:
 
 
 def gaps_of(space: Space, points: Sequence[Point]) -> list[Any]:
-    """For each dimension the squared distances of points in it: 0 to 1, and 1 for other choices. One without
-    the dimension lies beside the middle of its range, 1 away: such distances always make a covariance."""
+    """For each dimension the squared distances of points in it: 0 to 1, and 1 for other choices. A point
+    without the dimension is next to the middle of its range, 1 away: such distances always yield a
+    covariance."""
     import numpy as np
 
     out = []

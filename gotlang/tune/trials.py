@@ -30,19 +30,19 @@ from gotlang.tune.selections import Selections, SelectionStatistics
 from gotlang.tune.space import Point, Space
 
 WAIT_S = 0.02
-"""Between two looks at whether other workers have finished."""
+"""Seconds between two checks whether other workers have finished."""
 _ATTEMPTS = 4
 _RETRY_S = 0.25
 AWAY_S = 30.0
-"""How often, and after how long, a database that did not open is tried, and for how many seconds one that was
-open."""
+"""How often, and after how long, opening a database is tried again, and for how many seconds if it was open
+before."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The result of a trial as a sampler is told it: objectives (None if the trial failed altogether), and by
-    how much each constraint is violated."""
+    """The result of a trial for a sampler: objectives (None if the trial failed altogether), and the
+    violation of each constraint."""
 
     values: tuple[float, ...] | None
     excess: Mapping[str, float]
@@ -52,12 +52,12 @@ class TrialResult:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """A measurement of a point: the cells from `first` on, one for each of `rows`. `result` is that of all
-    cells of the point so far, `asked` are the samples that the first ones asked for, four bytes each,
-    `selections` what was selected.
+    cells of the point so far, `asked` are the samples that the first ones requested, four bytes each,
+    `selections` their selections.
 
-    `ended` is `complete`, or `failed` if no row has a result; a `skipped` trial was never to be run. Of all
-    trials of a point together (see `merged`) it says whether it ran on all train rows (`complete`), or else
-    why not: `infeasible`, `pruned`.
+    `ended` is `complete`, or `failed` if no row has a result; a `skipped` trial was never to be run. For all
+    trials of a point together (see `merged`) it tells whether the point ran on all train rows (`complete`),
+    or else why not: `infeasible`, `pruned`.
     """
 
     number: int
@@ -76,7 +76,7 @@ class Trial:
 
 
 class _StoredTrial(Struct, frozen=True):
-    """What a storage has of a finished trial; `rows` are JSON."""
+    """The stored data of a finished trial; `rows` are JSON."""
 
     point: dict[str, Any]
     rows: str
@@ -89,8 +89,8 @@ class _StoredTrial(Struct, frozen=True):
 
 
 class StoredFront(Struct, frozen=True):
-    """The front of a study: names of its points by the numbers of their trials, test rows by the same, for
-    how many of them the first comparison was planned, and why the study ended early."""
+    """The front of a study: names of its points by the numbers of their trials, test rows by the same, the
+    number of rows of the first planned comparison, and why the study ended early."""
 
     names: dict[int, tuple[str, ...]] = {}
     rows: dict[int, tuple[Measured, ...]] = {}
@@ -115,7 +115,8 @@ class TrialStore:
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._states = optuna.trial.TrialState
-        # Workers that saw the same orphan at the same moment all measure it, as one: the first stores it.
+        # Workers that saw the same orphan at the same moment all measure it, as one trial: the first stores
+        # it.
         self._unless_finished = partial(suppress, optuna.exceptions.UpdateFinishedTrialError)
         self.worker = process_name()
         self._takeover = takeover
@@ -133,7 +134,8 @@ class TrialStore:
         return self._storage.get_all_trials(self._id, deepcopy=False)
 
     def orphan(self, limit: int) -> int | None:
-        """A trial below `limit` whose worker no longer runs, now this worker's; None if there is none."""
+        """A trial below `limit` whose worker no longer runs, claimed by this worker; None if there is
+        none."""
         for trial in self._trials()[:limit]:
             running = trial.state == self._states.RUNNING and trial.number not in self._mine
             if running and (self._takeover or has_ended(trial.user_attrs.get("worker", ""))):
@@ -142,7 +144,7 @@ class TrialStore:
         return None
 
     def claim(self, limit: int) -> int | None:
-        """The number of a new trial for this worker to run, below `limit`; None if there is none left."""
+        """The number of a new trial for this worker to run, below `limit`; None if none is left."""
         import optuna
 
         if self._ahead and self._ahead[0] < limit:
@@ -158,7 +160,7 @@ class TrialStore:
         return None
 
     def skip(self) -> None:
-        """End what was claimed and is not to be run, at the end of a search."""
+        """End a claimed trial that is not to be run, at the end of a search."""
         for number in self._ahead:
             with self._unless_finished():
                 self._save(Trial(number, {}, (), TrialResult(None, {}), "skipped"))
@@ -178,7 +180,7 @@ class TrialStore:
         self._mine.pop(trial.number)
 
     def _describe(self, space: Space, trial: Trial) -> None:
-        """Store what Optuna's own tools show."""
+        """Store the attributes that Optuna's own tools show."""
         import optuna
 
         trial_id, storage = self._mine[trial.number], self._storage
@@ -219,8 +221,8 @@ class TrialStore:
         planned: int,
         partial: str | None,
     ) -> None:
-        """Store the front, its points' names by the numbers of their trials, what ran on test rows, of
-        which so many are planned, and why the study ended early."""
+        """Store the front, its points' names by the numbers of their trials, the results on test rows with
+        their planned number, and why the study ended early."""
         known = self.kept()
         kept = {**known.rows, **{number: tuple(measured) for number, measured in rows.items()}}
         named = {number: tuple(each) for number, each in names.items()}
@@ -229,12 +231,12 @@ class TrialStore:
             self.study.set_user_attr("front", to_json(found))
 
     def kept(self) -> StoredFront:
-        """What `keep` stored last."""
+        """The last record of `keep`."""
         stored = self.study.user_attrs.get("front")
         return from_json(stored, StoredFront) if stored else StoredFront()
 
     def leave(self) -> None:
-        """Let others continue what this worker claimed and did not finish."""
+        """Let others continue the claimed trials that this worker did not finish."""
         for trial_id in self._mine.values():
             with self._unless_finished():
                 self._storage.set_trial_user_attr(trial_id, "worker", "")
@@ -242,7 +244,7 @@ class TrialStore:
         self._ahead.clear()
 
     def finished(self, below: int | None = None) -> dict[int, Trial]:
-        """The finished trials by number, those below a number if one is given."""
+        """The finished trials by number; only those below a number if one is given."""
         for trial in self._trials():
             if trial.number in self._finished or not trial.state.is_finished():
                 continue
@@ -264,14 +266,14 @@ class TrialStore:
     async def wait(self, below: int) -> dict[int, Trial]:
         """The trials below a number, once all of them are finished, by any worker.
 
-        Returns fewer if one that is not finished belongs to a worker that no longer runs.
+        Returns fewer if an unfinished one belongs to a worker that no longer runs.
         """
         while True:
             done = self.finished(below)
             unfinished = (t for t in self._trials()[:below] if t.state == self._states.RUNNING)
             if len(done) >= below or any(has_ended(t.user_attrs.get("worker", "")) for t in unfinished):
                 return done
-            await asyncio.to_thread(time.sleep, WAIT_S)  # of real time, also where time is simulated
+            await asyncio.to_thread(time.sleep, WAIT_S)  # of real time, also if time is simulated
 
 
 quiet = partial(warnings.catch_warnings, action="ignore")
@@ -294,7 +296,7 @@ def _open_study(storage: str | None, name: str, directions: Any) -> Any:
                 )
         except GotError:
             raise
-        except Exception as error:  # whatever a driver makes of a URL or of a server that does not answer
+        except Exception as error:  # any error of a driver about a URL or a server that does not respond
             # Workers that start together create the tables of a new storage together; one of them loses.
             if left and type(error).__module__.startswith("sqlalchemy") and "://" in str(storage):
                 time.sleep(_RETRY_S)
@@ -316,7 +318,7 @@ def _password(address: str) -> str | None:
 
 
 def _patiently(dialect: Any, _: object, places: Sequence[Any], names: Mapping[str, Any]) -> Any:
-    """A connection to a server that was there before, and may be starting again."""
+    """A connection to a server that was reachable before, and may be restarting."""
     end = time.monotonic() + AWAY_S
     while True:
         try:
@@ -328,7 +330,7 @@ def _patiently(dialect: Any, _: object, places: Sequence[Any], names: Mapping[st
 
 
 def lost(error: Exception) -> CacheLost:
-    """What to tell if a storage failed in the midst of a study; `error` is Optuna's."""
+    """The error after a storage failed in the middle of a study; `error` is Optuna's."""
     cause = str(error.__cause__ or error).strip().splitlines() or [type(error).__name__]
     plain = re.sub(r"://[^@/\s]*@", "://...@", cause[0])
     return CacheLost(
@@ -349,7 +351,7 @@ def open_storage(where: str | None) -> Any:
     if where is None:
         return optuna.storages.InMemoryStorage()
     if "://" in where:
-        # The package that a cache in PostgreSQL needs is enough for a storage in it.
+        # The package that a cache in PostgreSQL needs is sufficient for a storage in it.
         plain, psycopg = "postgresql://", find_spec("psycopg") and not find_spec("psycopg2")
         if psycopg and where.startswith(plain):
             where = where.replace(plain, "postgresql+psycopg://", 1)

@@ -56,7 +56,7 @@ class PromptTexts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @final
 class Tuned(msgspec.Struct, frozen=True):
-    """What a study found. `provenance` has its program, data, model, seed, spending and versions."""
+    """The result of a study. `provenance` has its program, data, model, seed, spending and versions."""
 
     program: str
     scheme: str
@@ -72,7 +72,7 @@ class Tuned(msgspec.Struct, frozen=True):
         return {"format": FORMAT, "format_version": FORMAT_VERSION, **whole}
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all. Raises UsageError if that fails."""
+        """Write the file, completely or not at all. Raises UsageError if that fails."""
         with reporting(f"cannot write {path}"):
             text = msgspec.json.format(to_json(self.to_dict()), indent=2) + "\n"
             replace_file(path, text.encode())
@@ -103,10 +103,11 @@ def read_tuned(path: str | Path) -> Tuned:
 
 
 def tuned(program: P, file: str | Path | Tuned) -> P:
-    """A program with what a study found in it. Only `concurrency` and `schedule`, which change no result, are
-    left to the options of its runs.
+    """A program with the result of a study applied. Only `concurrency` and `schedule`, which do not affect
+    the result, are left to the options of its runs.
 
-    Raises UsageError for a file that is not tuned or is of another program, CompileError if they do not fit.
+    Raises UsageError for a file that is not tuned or is of another program, CompileError if they do not
+    match.
     """
     found = file if isinstance(file, Tuned) else read_tuned(file)
     try:
@@ -130,7 +131,7 @@ def own_text(program: CheckedProgram) -> str:
 
 
 def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
-    """Write what a study found into the program's own files; gives those that changed. A file that was
+    """Write the result of a study into the program's own files; returns those that changed. A file that was
     canonical stays so: columns of params are realigned.
 
     Raises UsageError if a file has changed since the program was read, CompileError if the program would no
@@ -145,7 +146,7 @@ def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
     for name, source in sources.items():
         if in_package(name) and source.text != compilation.sources[name].text:
             help = "use the tuned file with `--tuned`, or give the package a prompt or a param of your own"
-            raise UsageError(f"`{name}` is of a package, and is not written to", help=help)
+            raise UsageError(f"`{name}` belongs to a package, which is not changed", help=help)
     for name, source in sources.items():
         before = compilation.sources[name].text
         if source.text == before:
@@ -158,7 +159,7 @@ def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
 
 
 def _overwrite(path: Path, before: str, after: str) -> None:
-    """Give a file another text, whole or not at all; its line ends, its byte order mark and its permissions
+    """Replace the text of a file, completely or not at all; its line endings, byte order mark and permissions
     stay."""
     now = path.read_bytes()
     text = now.decode("utf-8-sig", "replace")
@@ -182,7 +183,7 @@ def _formatted(compilation: Compilation) -> dict[str, str]:
 
 
 def used_names(program: Program, scheme: str) -> set[str]:
-    """Every name that a scheme refers to, itself, through what it calls, or in a condition of a param."""
+    """Every name that a scheme uses, itself, through what it calls, or in a condition of a param."""
     found = program.reached(program.scheme(scheme))
     guards = [param.guard for param in program.params if param.name in found and param.guard is not None]
     return found.union(*map(free_names, guards))
@@ -203,7 +204,7 @@ def asked_with(prompts: Iterable[str], settings: Mapping[str, Any]) -> dict[str,
 # ---------------------------------------------------------------- in a program's text
 
 PromptSettings = Mapping[str, Mapping[str, Any]]
-"""By prompt, the settings that it asks with, such as `temperature`."""
+"""The settings of each prompt by name, such as `temperature`."""
 _NONE: PromptSettings = {}
 _Edit = tuple[Span, str]
 
@@ -241,7 +242,8 @@ def edited(
         source = compilation.sources[module.span.source]
         edits: list[_Edit] = []
         for d in module.declarations:
-            # Its name in the whole program, as it was tuned; what only other schemes of a file use has none.
+            # Its name in the whole program, as it was tuned; declarations that only other schemes of a file
+            # use have none.
             name = names.get(d.name.span, "") if isinstance(d, n.Param | n.Prompt) else ""
             if isinstance(d, n.Param) and name in left_params:
                 value, old = left_params.pop(name), constant_value(d.default)

@@ -319,7 +319,7 @@ def test_a_study_s_storage_elsewhere_is_refused(folder: Folder, storage: str) ->
     assert shown[0].startswith("storage = ")
     assert "hidden" not in shown[0]
     after = folder.gotc(*VERBS["tune"], "--model", "simulated", "--no-retry")
-    assert "out of its project" not in after.stderr
+    assert "outside its project" not in after.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""How a run gets its samples: from caches and models, within its limits, and what they cost."""
+"""Sampling: completions from caches and models, within the run's limits, and their cost."""

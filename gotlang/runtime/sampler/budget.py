@@ -1,4 +1,4 @@
-"""The hard limit on spending: the worst case of a request is reserved before it is sent."""
+"""The hard limit on spending: the maximum cost of a request is reserved before it is sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_USAGE = Usage()
 
 @final
 class Reservation(Struct, frozen=True, gc=False):
-    """Reserved for one request of `calls` calls: at most `usd` US dollars; its name in a shared budget."""
+    """A reservation for one request of `calls` calls: at most `usd` US dollars; `id` in a shared budget."""
 
     calls: int
     usd: Fraction
@@ -32,16 +32,16 @@ class Reservation(Struct, frozen=True, gc=False):
 
 
 class Budget:
-    """What may still be spent, by all runs that share it. None means no limit.
+    """A limit on spending, for all runs that share it. None means no limit.
 
-    `max_usd` is in US dollars, `max_calls` counts calls. `charged` is what is known to have been billed,
-    `uncertain` the worst case of those that may have been. The worst case of requests under way is reserved
-    besides. `free_calls` cost nothing, `refused` counts calls that were not requested. Amounts are exact
+    `max_usd` is in US dollars, `max_calls` counts calls. `charged` is known to have been billed, `uncertain`
+    is the maximum cost of requests that may have been. The maximum cost of requests in flight is reserved in
+    addition. `free_calls` cost nothing, `refused` counts calls that were not requested. Amounts are exact
     decimal numbers. Safe among the tasks of one event loop. Raises UsageError for a negative limit.
     """
 
     whole = True
-    """Whether what it knows of as spent is all that counts: no other process spends from it."""
+    """Whether its own counts are complete: no other process spends from it."""
 
     def __init__(self, max_usd: float | None = None, max_calls: int | None = None) -> None:
         for limit, unit in ((max_usd, "dollars"), (max_calls, "calls")):
@@ -59,7 +59,7 @@ class Budget:
         self._reserved_calls = 0
         self._returned: list[asyncio.Future[None]] = []
         self._before = 0, 0.0
-        """Calls and dollars that were spent before the limit that holds now, which do not count for it."""
+        """Calls and dollars that were spent before the current limit, which do not count towards it."""
 
     @property
     def exhausted(self) -> bool:
@@ -76,7 +76,7 @@ class Budget:
         return self.charged.usd + self.uncertain.usd
 
     def spent(self, *, priced: bool) -> Spent:
-        """What was spent so far; `priced` tells whether the price is known."""
+        """The spending so far; `priced` tells whether the price is known."""
         charged, uncertain = self.charged, self.uncertain
         usd, more = (float(charged.usd), float(uncertain.usd)) if priced else (None, None)
         return Spent(charged.calls, usd, uncertain.calls, more, self.free_calls)
@@ -90,9 +90,10 @@ class Budget:
             )
 
     async def reserve(self, request: Request, calls: int, price: Price | None) -> Reservation:
-        """Reserve the worst case of a request for up to `calls` calls, or for as many as fit.
+        """Reserve the maximum cost of a request for up to `calls` calls, or for as many as the limit allows.
 
-        Waits while requests under way may give back enough. Raises BudgetExceeded if not even one call fits.
+        Waits while requests in flight may return enough. Raises BudgetExceeded if not even one call is
+        possible.
         """
         self.check_open(request, calls)
         while (reservation := await self._take(request, calls, price)) is None:
@@ -108,7 +109,7 @@ class Budget:
 
     @contextmanager
     def at_most(self, usd: float | None, calls: int | None) -> Iterator[None]:
-        """Inside, no more than this is spent besides what the limits allow anyway (None: no further
+        """A context in which no more than this is spent in addition to the limits (None: no further
         limit)."""
         before, calls_before, usd_before = (self.max_usd, self.max_calls, self._limit), 0, 0.0
         if calls is not None:
@@ -128,7 +129,7 @@ class Budget:
             self._before = 0, 0.0
 
     def unlimited(self, calls: int) -> Reservation | None:
-        """A reservation where there is no limit; None where there is one to `reserve` within."""
+        """A reservation without a limit; None if there is one to `reserve` within."""
         if self.max_calls is not None or self._limit is not None or self._over:
             return None
         self._under_way += 1
@@ -136,26 +137,28 @@ class Budget:
         return Reservation(calls, NOTHING)
 
     async def _may_return(self) -> bool:
-        """Whether requests under way may give something back."""
+        """Whether requests in flight may return a part of their reservation."""
         return self._under_way > 0
 
     async def _wait(self, returned: asyncio.Future[None]) -> None:
-        """Until something was given back, which may be awaited no longer than for another look."""
+        """Wait until a reservation was returned, or until the next check is due."""
         await returned
 
     async def mark(self, reservation: Reservation, sample: str) -> bool:
-        """A request goes out, for this sample first. False if its reservation is not valid any more."""
+        """Record that a request is sent, for this sample first. Returns False if its reservation is no longer
+        valid."""
         return True
 
     def unmark(self, reservation: Reservation) -> None:
-        """The request that went out last was refused for nothing."""
+        """Record that the last request sent was refused free of charge."""
 
     async def found(self, key: str, stored: Mapping[int, StoredSample], price: Price | None) -> None:
-        """These samples of a request were in the cache."""
+        """Record that these samples of a request were in the cache."""
         self.free_calls += len(stored)
 
     async def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
-        """A reservation for what fits now; None if nothing does, or if what is under way may let more fit."""
+        """A reservation within the limit; None if it allows nothing now, or if requests in flight may allow
+        more."""
         fitting = calls
         if self.max_calls is not None:
             fitting = min(fitting, self.max_calls - self.spent_calls - self._reserved_calls)
@@ -170,8 +173,8 @@ class Budget:
         return Reservation(fitting, usd)
 
     def settle(self, reservation: Reservation, charged: Charge, uncertain: Charge = NO_CHARGE) -> None:
-        """Give back a reservation; count what is known to have been billed, and what may have been besides.
-        Both are nothing for a request that was free or not sent."""
+        """Return a reservation; count what is known to have been billed, and what may have been in addition.
+        Both are zero for a request that was free or not sent."""
         self.charged += charged
         if uncertain is not NO_CHARGE:
             self.uncertain += uncertain
@@ -183,7 +186,8 @@ class Budget:
             self._give_back()
 
     def compare(self, request: Request, reservation: Reservation, spent: Charge) -> None:
-        """Close a limit for a model that charged more than was reserved: the next request could cross it."""
+        """Stop requests to a model that charged more than was reserved: the next request could exceed a
+        limit."""
         where = (request.endpoint, request.model)
         if self._limit is not None and spent.usd > reservation.usd:
             told, most = dollars(float(spent.usd)), dollars(float(reservation.usd))
@@ -197,7 +201,7 @@ class Budget:
         )
 
     def check_open(self, request: Request, calls: int = 1) -> None:
-        """Raises BudgetExceeded if the model of a request has charged more than was reserved."""
+        """Raise BudgetExceeded if the model of a request has charged more than was reserved."""
         if self._over and (reason := self._over.get((request.endpoint, request.model))) is not None:
             self.refused += calls
             raise BudgetExceeded(reason)
@@ -236,10 +240,10 @@ class Budget:
 
 @final
 class Allowance(Struct):
-    """The reservation of one request through all its retries, and what they cost.
+    """The reservation of one request through all its retries, and their cost.
 
     `charged` and `uncertain` are as in `Budget`, `usage` the tokens that are known to be billed, `requests`
-    counts what was sent.
+    counts the requests sent.
     """
 
     calls: int
@@ -256,14 +260,15 @@ class Allowance(Struct):
 
     @classmethod
     def at_once(cls, budget: Budget, request: Request, calls: int, model: Model) -> Allowance | None:
-        """All of these calls where nothing is limited; None where there is a limit to reserve within."""
+        """A reservation of all of these calls if nothing is limited; None if there is a limit to reserve
+        within."""
         reservation = budget.unlimited(calls)
         return None if reservation is None else cls(calls, budget, request, model.price, reservation)
 
     @classmethod
     async def of(cls, budget: Budget, request: Request, calls: int, model: Model) -> Allowance:
-        """Reserve as many calls as fit. Raises BudgetExceeded if not even one does, and UsageError for a
-        limit in dollars and a model without a known price."""
+        """Reserve as many calls as the limit allows. Raises BudgetExceeded if not even one is possible, and
+        UsageError for a limit in dollars and a model without a known price."""
         if budget.max_usd is not None:
             budget.check(model)
         price = model.price
@@ -271,8 +276,8 @@ class Allowance(Struct):
         return cls(reservation.calls, budget, request, price, reservation)
 
     async def sending(self, sample: str = "") -> None:
-        """The request goes out, for this sample first. Raises BudgetExceeded if nothing may be sent to its
-        model any more, and AlreadyCached if it is to be asked for again."""
+        """Record that the request is sent, for this sample first. Raises BudgetExceeded if nothing may be
+        sent to its model any more, and AlreadyCached if the cache must be checked again."""
         self._budget.check_open(self._request)
         if self._reservation is not None and not await self._budget.mark(self._reservation, sample):
             raise AlreadyCached
@@ -280,8 +285,8 @@ class Allowance(Struct):
         self._under_way = True
 
     def failed(self, usage: Usage | None) -> None:
-        """What was sent last brought nothing. `usage` is what was billed: nothing if it is 0, up to the
-        worst case if it is None."""
+        """Record that the last request sent had no completion. `usage` is what was billed: nothing if it is
+        0, up to the maximum cost if it is None."""
         self._under_way = False
         if usage is None:
             self._settle(NO_CHARGE, self._worst(self.calls))
@@ -295,7 +300,8 @@ class Allowance(Struct):
             self._budget.free_calls += self.calls
 
     async def again(self) -> None:
-        """Reserve once more what the last request used up. Raises BudgetExceeded if that does not fit."""
+        """Reserve again what the last request used up. Raises BudgetExceeded if the limit does not allow
+        it."""
         if self._reservation is None:
             reservation = await self._budget.reserve(self._request, self.calls, self._price)
             if reservation.calls < self.calls:
@@ -304,8 +310,8 @@ class Allowance(Struct):
             self._reservation = reservation
 
     def answered(self, calls: int, usage: Usage | None, told: Usage = _NO_USAGE) -> None:
-        """The request brought so many completions; None is an unknown usage, which counts at its worst, of
-        which what the endpoint has `told` so far is sure."""
+        """Record the number of completions in the response; an unknown usage (None) counts at its maximum, of
+        which the amount that the endpoint has `told` so far is certain."""
         if usage is None:
             most, sure = self._worst(max(calls, self.calls), calls), cost(self._price, told)
             self.usage += told
@@ -315,8 +321,8 @@ class Allowance(Struct):
             self._settle(Charge(calls, cost(self._price, usage)))
 
     def end(self) -> None:
-        """Nothing more is sent. A request that is still under way may be billed; what was not sent is given
-        back."""
+        """Record that no more requests are sent. A request that is still in flight may be billed; unsent
+        reservations are returned."""
         if self._reservation is not None:
             self._settle(NO_CHARGE, self._worst(self.calls) if self._under_way else NO_CHARGE)
 
@@ -336,8 +342,8 @@ class Allowance(Struct):
 
 
 def worst_case(request: Request, calls: int, price: Price | None) -> Fraction:
-    """US dollars that such a request cannot exceed: a token per byte of the prompt, and completions of
-    maximum length. 0 for an unknown price."""
+    """The maximum cost of a request in US dollars: a token per byte of the prompt, and completions of maximum
+    length. 0 for an unknown price."""
     if price is None:
         return NOTHING
     inputs, cached, written, outputs, unit = _prices(price)
@@ -348,7 +354,7 @@ def worst_case(request: Request, calls: int, price: Price | None) -> Fraction:
 
 
 def affordable(request: Request, calls: int, price: Price | None, left: Fraction) -> int:
-    """As many of some calls as cost at most what is left."""
+    """The maximum number of calls that the remaining budget allows."""
     prompt = worst_case(request, 0, price)
     if prompt > left:
         return 0
@@ -381,5 +387,5 @@ def _prices(price: Price) -> tuple[int, int, int, int, int]:
 
 
 def exact(value: float) -> Fraction:
-    """The decimal number that a float was written as: 0.1 is a tenth."""
+    """The decimal number from which a float was parsed: 0.1 is a tenth."""
     return Fraction(repr(float(value)))

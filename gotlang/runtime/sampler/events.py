@@ -1,4 +1,4 @@
-"""What happens in a run, as data, for progress lines, traces and histories."""
+"""Events of a run, as data, for progress lines, traces and histories."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gotlang.runtime.graph import Operation, PathKey
 from gotlang.span import Span
 
 SampleSource = Literal["model", "process", "persistent"]
-"""Where a completion came from: requested now, requested by another operation of this run, stored before."""
+"""The source of a completion: requested now, requested by another operation of this run, stored before."""
 
 
 @final
 class MissingSample(Struct, frozen=True):
-    """A sample without a completion, and why; `cut_off` if it was never requested. `seconds` is how long it
-    was waited for. `retryable`: the same request may succeed later."""
+    """A sample without a completion, and why; `cut_off` if it was never requested. `seconds` is the time
+    spent waiting for it. `retryable`: the same request may succeed later."""
 
     reason: str
     cut_off: bool = False
@@ -35,7 +35,7 @@ Sample = tuple[StoredSample, SampleSource] | MissingSample
 
 @final
 class Added(Struct, frozen=True):
-    """Operations were added to the execution graph: `more` of the `count` there are now, constants aside."""
+    """Operations were added to the execution graph: `more`, for a total of `count`, without constants."""
 
     count: int
     more: int
@@ -57,8 +57,8 @@ class Ended(Struct, frozen=True):
 
 @final
 class Asked(Struct, frozen=True):
-    """Samples of a request are there, from a model or a cache; `model` is the model's name, `operation` the
-    operation that asked for them (None for none of a graph)."""
+    """Samples of a request are available, from a model or a cache; `model` is the model's name, `operation`
+    the operation that requested them (None outside a graph)."""
 
     request: Request
     key: str
@@ -70,8 +70,8 @@ class Asked(Struct, frozen=True):
 
 @final
 class Streamed(Struct, frozen=True):
-    """A completion grew: the text so far of the sample of this number, which may start anew after a failure.
-    The last one of a sample has its whole text. Only where streams are asked for (`Options.stream`)."""
+    """A completion grew: the text so far of the sample with this number, which may restart after a failure.
+    The last event of a sample has its whole text. Only if streams are requested (`Options.stream`)."""
 
     operation: Operation | None
     prompt: str
@@ -82,11 +82,11 @@ class Streamed(Struct, frozen=True):
 
 @final
 class Failure(Frozen, frozen=True):
-    """Something failed: the path of the operation, the place in the source, and why.
+    """A failure: the path of the operation, the place in the source, and the reason.
 
     `sample` numbers the sample or the thought that failed; None for the operation as a whole (`fatal`).
-    `handled`: the program went on with another sample, or with the `else` of a `try`. Failures are sorted by
-    `key`, so that their order does not depend on time.
+    `handled`: the program continued with another sample, or with the `else` of a `try`. Failures are sorted
+    by `key`, so that their order does not depend on timing.
     """
 
     incidental = frozenset({"key"})
@@ -102,8 +102,8 @@ class Failure(Frozen, frozen=True):
 
 @final
 class Unsaved(Struct, frozen=True):
-    """`more` completions could not be written to the persistent cache; less than 0 if some could be after
-    all. They are in memory, and will be tried again."""
+    """`more` completions could not be written to the persistent cache; negative if some could be after all.
+    They are in memory, and writing is tried again."""
 
     more: int
     reason: str
@@ -111,7 +111,7 @@ class Unsaved(Struct, frozen=True):
 
 @final
 class Retrying(Struct, frozen=True):
-    """A request failed for `reason`; retry `number` of `most` follows after so many seconds."""
+    """A request failed for `reason`; retry `number` of `most` follows after this number of seconds."""
 
     model: str
     reason: str
@@ -122,8 +122,8 @@ class Retrying(Struct, frozen=True):
 
 @final
 class RowsEnded(Struct, frozen=True):
-    """Rows ended on another node, with so many calls, and responses from the cache; `failed` counts failures,
-    `usd` what counts towards a limit. The history stores it with a run, too."""
+    """Rows ended on another node, with this number of calls and of responses from the cache; `failed` counts
+    failures, `usd` what counts towards a limit. The history stores it with a run, too."""
 
     node: str = ""
     rows: Count = 0
@@ -133,12 +133,13 @@ class RowsEnded(Struct, frozen=True):
     usd: float = 0.0
 
     def and_these(self, more: RowsEnded) -> RowsEnded:
-        """Both counts as one, of the same node."""
+        """The sum of both, of the same node."""
         names = ("rows", "calls", "cached", "failed", "usd")
         return RowsEnded(more.node, *(getattr(self, name) + getattr(more, name) for name in names))
 
     def cells(self, seconds: float) -> tuple[str, ...]:
-        """The node after so many seconds: name, rows, calls, cached responses, calls per second, spending."""
+        """The node after this number of seconds: name, rows, calls, cached responses, calls per second,
+        spending."""
         counts = (f"{number:,}" for number in (self.rows, self.calls, self.cached))
         return self.node, *counts, f"{self.calls / max(seconds, 1e-9):.1f}", dollars(self.usd)
 
@@ -148,7 +149,8 @@ Observer = Callable[[Event], None]
 
 
 def guarded(observers: Iterable[Observer | None], notes: dict[str, None]) -> Observer | None:
-    """Observers as one that cannot end a run (None for none): one that raises is noted and then ignored."""
+    """Observers as one that cannot end a run (None for none): one that raises is recorded and then
+    ignored."""
     active = [observe for observe in observers if observe is not None]
 
     def tell(event: Event) -> None:

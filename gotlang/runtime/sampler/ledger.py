@@ -1,8 +1,8 @@
-"""What a run cost: what was spent, and what it would have cost with less of a cache.
+"""The cost of a run: what was spent, and what it would have cost with less of a cache.
 
 The three accounts and two ways of adding up time are the rows of Tables 2 and 3 of Framework of Thoughts.
-They are computed when a run has ended, from what its operations asked for and in an order that depends on the
-graph alone: not on which of two operations that share a sample happened to be first.
+They are computed when a run has ended, from the requests of its operations and in an order that depends on
+the graph alone: not on which of two operations that share a sample happened to be first.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ Times = tuple[float, float, float]
 
 ACCOUNTS = ("none", "process", "persistent")
 _MOST_USAGES = 4096
-"""The most different usages of which equal ones are one object."""
+"""Maximum number of distinct usages that are shared as one object."""
 
 
 @final
 class Account(Struct):
-    """Model calls, HTTP requests, tokens, US dollars (None once a price was unknown), and the seconds of all
-    requests one after the other. The next three are as in `Spent`; reasoning tokens are among the output.
-    """
+    """Model calls, HTTP requests, tokens, US dollars (None once a price was unknown), and the sum of the
+    seconds of all requests. The next three are as in `Spent`; reasoning tokens are among the output."""
 
     calls: int = 0
     requests: int = 0
@@ -48,7 +47,7 @@ class Account(Struct):
     reasoning_tokens: int = 0
 
     def add(self, calls: int, requests: int, usage: Usage, price: Price | None, seconds: float) -> None:
-        """Count requests that held so many calls."""
+        """Count requests with this number of calls."""
         self.calls += calls
         self.requests += requests
         self.input_tokens += usage.input_tokens
@@ -61,7 +60,8 @@ class Account(Struct):
             self.usd += price.usd(usage)
 
     def pay(self, allowance: Allowance, price: Price | None) -> None:
-        """Count what a request, with its retries, is known to have been billed, and may have been besides."""
+        """Count what a request, with its retries, is known to have been billed, and may have been in
+        addition."""
         self.add(allowance.charged.calls, 0, allowance.usage, price, 0.0)
         uncertain = allowance.uncertain
         self.uncertain_calls += uncertain.calls
@@ -78,7 +78,7 @@ class Account(Struct):
 
 
 class Answered(NamedTuple):
-    """What an account counts of a sample."""
+    """The data of a sample that an account counts."""
 
     latency_s: float
     usage: Usage
@@ -87,13 +87,13 @@ class Answered(NamedTuple):
 
 @final
 class Round(Struct, frozen=True, gc=False):
-    """Samples of one request that an operation asked for at the same time.
+    """Samples of one request that an operation requested at the same time.
 
     A run keeps one for each call, so it has no reference to the operation, which garbage collection would
-    follow, and none to the texts; one of something is kept without a tuple around it. `operation` is its
-    place in the graph. `start_s` and `hops` say when it could ask at the earliest, `turn` numbers the rounds
-    of an operation. `batch` is how many samples one request may hold: cached ones count as they would have
-    been requested.
+    follow, and none to the texts; a single item is stored without a tuple. `operation` is its index in the
+    graph. `start_s` and `hops` are the earliest time at which it could be requested, `turn` numbers the
+    rounds of an operation. `batch` is the maximum number of samples in one request: cached ones count as they
+    would have been requested.
     """
 
     operation: int
@@ -121,7 +121,7 @@ class Round(Struct, frozen=True, gc=False):
 
     @property
     def only(self) -> Usage | None:
-        """The tokens of its sample; None where it has several."""
+        """The tokens of its sample; None if it has several."""
         usage, written = self._usages, self._written
         return usage.part(written) if isinstance(usage, Usage) and isinstance(written, int) else None
 
@@ -142,7 +142,7 @@ _Waits = dict[Operation, dict[int, float]]
 
 @final
 class Ledger(Struct):
-    """The accounts of one run. `spent` is what really went over the wire in it.
+    """The accounts of one run. `spent` is what was really sent in it.
 
     `accounts` and `times` are set by `settle`. `shared` says that operations shared a sample, `stored` that
     one was in the persistent cache.
@@ -166,8 +166,8 @@ class Ledger(Struct):
         numbers: Sequence[int],
         found: Sequence[tuple[StoredSample, SampleSource]],
     ) -> None:
-        """Add a round that was `asked` for as its first fields say."""
-        if len(found) == 1:  # as most have
+        """Add a round that was `asked` for, as its first fields describe."""
+        if len(found) == 1:  # as in most cases
             ((one, source),) = found
             usage, written, number = self._known(one.usage), one.completion.output_tokens, numbers[0]
             stored = number if source == "persistent" else ()
@@ -192,7 +192,7 @@ class Ledger(Struct):
         )
 
     def _known(self, usage: Usage) -> Usage:
-        """An equal usage that was seen before: most requests of a step have one of a few."""
+        """An equal usage that was seen before: most requests of a step have one of a few usages."""
         known = self._usages
         return known.setdefault(usage, usage) if len(known) < _MOST_USAGES else known.get(usage, usage)
 
@@ -210,7 +210,7 @@ class Ledger(Struct):
             account.usd = None if account.usd is None else round(account.usd, 12)
 
     def _count_together(self) -> None:
-        """The accounts where no sample was there before it was asked for: all three are the same."""
+        """The accounts if no sample was cached when it was requested: all three are the same."""
         # Most rounds are of one sample, and most of these have one of a few usages.
         whole, alike = self.accounts[0], Counter[tuple[Price | None, Usage]]()
         for asked in self.rounds:
@@ -224,15 +224,16 @@ class Ledger(Struct):
         self.accounts = (whole, replace(whole), replace(whole))
 
     def _count_apart(self, operations: Sequence[Operation]) -> tuple[_Waits, _Waits]:
-        """Compute each account; how long operations waited with the process cache, and with the persistent
-        one."""
-        # The operation that counts as the first to ask need not be the one that looked into the cache.
+        """Compute each account; returns how long operations waited with the process cache, and with the
+        persistent one."""
+        # The operation that counts as the first to request need not be the one that queried the cache.
         stored = {(asked.key, number) for asked in self.rounds for number in asked.persistent}
         seen: set[tuple[str, int]] = set()
         waits: tuple[_Waits, _Waits] = ({}, {})
         rounds: Iterable[Round] = self.rounds
         if self.shared:
-            # The one that could ask first, asks; an operation comes after those it depends on.
+            # The operation that could request first counts as first; an operation comes after those it
+            # depends on.
             rounds = sorted(
                 rounds, key=lambda r: (r.start_s, r.hops, path_key(operations[r.operation]), r.turn, r.key)
             )
@@ -267,7 +268,7 @@ class Ledger(Struct):
         }
 
     def spent_json(self) -> dict[str, Any]:
-        """What was spent."""
+        """The spending as plain data."""
         return {**_sums(self.spent), **self.spent.paid.to_dict()}
 
 
@@ -302,7 +303,7 @@ def _as_one_request(samples: Sequence[Answered]) -> tuple[float, Usage]:
 
 
 def latency(samples: Iterable[StoredSample | Answered]) -> float:
-    """The seconds until all of these samples are there, requested at the same time."""
+    """The seconds until all of these samples are available, requested at the same time."""
     return max([one.latency_s for one in samples], default=0.0)
 
 
@@ -311,7 +312,7 @@ def _critical_path_s(graph: Graph, result: Operation, waits: _Waits) -> float:
     ends: dict[Operation, float] = {}
 
     def end(operation: Operation | None) -> float:
-        # A constant is there when the operation that added it has ended.
+        # A constant is available when the operation that added it has ended.
         while operation is not None and operation.constant:
             operation = operation.origin
         return 0.0 if operation is None else ends.get(operation, 0.0)

@@ -11,7 +11,8 @@ from typing import Any, final
 from gotlang.models.limits import FairSemaphore, Waiters
 
 _FEWEST_SEEN, _MOST_SEEN = 10, 1_000
-"""Responses of a model from which on it is known how long they take, and the latest that tell it."""
+"""The number of responses of a model from which on its latency is known, and the number of latest ones that
+are used."""
 
 
 @final
@@ -26,7 +27,7 @@ class RequestLimits:
         self.total = FairSemaphore(limit, "the number of concurrent requests")
         self.models = {name: FairSemaphore(n, f"the limit of `{name}`") for name, n in (models or {}).items()}
         self.latencies: dict[str, deque[float]] = defaultdict(partial(deque, maxlen=_MOST_SEEN))
-        """The seconds that the latest responses of each model took."""
+        """The latencies of the latest responses of each model, in seconds."""
 
     def with_total(self, limit: int | None) -> RequestLimits:
         """New limits, with this one on all requests and the same ones per model."""
@@ -49,11 +50,11 @@ class RequestQueue:
         self._waiting_for: dict[str, Waiters] = {name: [] for name in limits.models}
 
     def took(self, model: str, seconds: float) -> None:
-        """A response of a model took so long."""
+        """Record the latency of a response of a model."""
         self._latencies[model].append(seconds)
 
     def patience(self, model: str, quantile: float) -> float | None:
-        """The seconds in which this share of a model's responses were there; None for fewer than ten."""
+        """The quantile of a model's latency in seconds; None for fewer than ten responses."""
         seen = self._latencies[model]
         return sorted(seen)[math.ceil(quantile * len(seen)) - 1] if len(seen) >= _FEWEST_SEEN else None
 
@@ -71,7 +72,7 @@ class RequestQueue:
 
         `urgency` returns any ordered value, the smallest goes first; it is called only if there is a wait.
         `idle` is called with 1 when the wait for the limit of the model alone begins, and with -1 when it
-        ends: others may go on meanwhile.
+        ends: others may continue meanwhile.
         """
         own = self._models.get(model)
         # A request that waits for the limit of its model holds no slot that others could use.

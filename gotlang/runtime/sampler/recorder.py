@@ -34,7 +34,7 @@ class CassetteRecorder:
             raise self._refused(error) from None
 
     def __call__(self, event: Event) -> None:
-        """Keep the completions of an event."""
+        """Store the completions of an event."""
         if not isinstance(event, Asked):
             return
         # At temperature 0 every sample is the first.
@@ -46,7 +46,7 @@ class CassetteRecorder:
     def write(self, model: Model, models: Iterable[Model]) -> None:
         """Write the cassette of runs on `model`, and on `models` that prompts name.
 
-        Raises UsageError if that fails; the completions are in the cache of the run then.
+        Raises UsageError if that fails; the completions are still in the cache of the run.
         """
         about = {each.name: RecordedModel(each.price, max(1, each.batch)) for each in (model, *models)}
         try:

@@ -1,7 +1,7 @@
 """Samples of a model's completions, numbered per request; each is requested at most once.
 
-A sample is looked up in the process cache (where equal requests under way are waited for), then in the
-persistent one, and only then requested from the model: all that is missing in as few requests as possible.
+A sample is looked up in the process cache (waiting for equal requests in flight), then in the persistent one,
+and only then requested from the model: all missing ones in as few requests as possible.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ if TYPE_CHECKING:
     from gotlang.runtime.graph import Operation
 
 MAX_SAMPLES = 250_000
-"""The most samples of one run; a program that needs more is assumed to be a mistake."""
+"""The maximum number of samples of a run; a program that needs more is assumed to be wrong."""
 FIRST_LOOK_S, LOOK_S = 0.02, 0.25
-"""Seconds between two looks at whether another process has got a sample: at first, and at most."""
+"""Seconds between two checks whether another process has obtained a sample: at first, and at most."""
 
 _MOST_REFUSED = 2
-"""After so many refusals a cache is assumed to accept nothing for now."""
+"""After this number of refusals a cache is assumed to accept nothing for now."""
 
 Found = StoredSample | MissingSample
 ABANDONED = MissingSample("it was no longer needed", True, 0.0, False)
-"""What those get that wait for a sample which the operation that asked for it does not need any more."""
+"""The result of waiting for a sample that its requesting operation no longer needs."""
 
 
 @final
 class SampleStore:
     """The persistent cache as a run uses it: reading may fail, storing does not.
 
-    What could not be written stays in memory and is tried again with the next sample; `unsaved` counts these
-    samples, and `trouble` is the reason.
+    Samples that could not be written stay in memory and are tried again with the next one; `unsaved` counts
+    them, and `trouble` is the reason.
     """
 
     def __init__(self, cache: Cache) -> None:
@@ -77,7 +77,7 @@ class SampleStore:
         many `unsaved` grew; less than 0 if it shrank."""
         try:
             if self.trouble:
-                self.cache.flush()  # a file that is gone would accept everything, in vain
+                self.cache.flush()  # a deleted file would accept everything to no effect
             await self.cache.aput(key, request, stored)
         except BaseException as error:
             _, waiting = held = self._waiting.pop(key, (request, {}))
@@ -91,10 +91,10 @@ class SampleStore:
         return self.save()
 
     def save(self) -> int:
-        """Write what is not written yet. Returns by how many `unsaved` grew."""
+        """Write pending samples. Returns by how many `unsaved` grew."""
         refused = 0
         # The latest first, and beyond the first refusal: a sample that the cache never accepts, such as one
-        # that is too long, must not keep back the others.
+        # that is too long, must not block the others.
         for key in list(reversed(self._waiting)):
             try:
                 self.cache.put(key, *self._waiting[key])
@@ -123,7 +123,7 @@ class SampleStore:
 
 @final
 class _Pending(Struct, eq=False):
-    """Samples of one request that an operation asks for, and the others that wait for them."""
+    """Samples of one request that an operation obtains, and the waiters for them."""
 
     model: Model
     request: Request
@@ -133,19 +133,19 @@ class _Pending(Struct, eq=False):
     enough: Enough | None = None
     hedge: float | None = None
     spare: bool = False
-    """Whether another request for the same is under way, so that nothing is lost without this one."""
+    """Whether another equal request is in flight, so that nothing is lost without this one."""
     numbers: list[int] = []
     found: dict[int, Sample] = {}
     waiting: dict[int, list[asyncio.Future[Found]]] | None = None
 
     @property
     def alone(self) -> bool:
-        """Whether no other process is told of it: nobody claims what a simulated model is asked, so a stored
-        answer need not be this request's."""
+        """Whether it is not coordinated with other processes: nobody claims requests to a simulated model, so
+        a stored response need not be this request's."""
         return self.model.simulated or self.spare
 
     def give(self, number: int, found: Sample) -> None:
-        """A sample is there, or it will not come."""
+        """Provide a sample, or report that it will not come."""
         self.found[number] = found
         if self.waiting is not None:
             for waiter in self.waiting.pop(number, ()):
@@ -161,13 +161,13 @@ class _Pending(Struct, eq=False):
         seconds: float = 0.0,
         retryable: bool = False,
     ) -> None:
-        """Those of these samples that are not there will not come."""
+        """Report that the missing ones of these samples will not come."""
         for number in numbers:
             if number not in self.found:
                 self.give(number, MissingSample(reason, cut_off, seconds, retryable))
 
     async def wait(self, number: int) -> Found:
-        """Wait for a sample that another operation asks for."""
+        """Wait for a sample that another operation obtains."""
         if number in self.found:
             return _alone(self.found[number])
         if self.waiting is None:
@@ -184,8 +184,8 @@ def _alone(found: Sample) -> Found:
 
 @final
 class _Sending(Permit, eq=False):
-    """One request with its retries. `limit` is when it has to be there, `claimed` whether nobody
-    else sends it, `late` whether it came after its time."""
+    """One request with its retries. `limit` is its deadline, `claimed` whether no other process sends it,
+    `late` whether it missed its deadline."""
 
     sampler: Sampler
     pending: _Pending
@@ -196,10 +196,11 @@ class _Sending(Permit, eq=False):
     late: bool = False
 
     async def in_time(self, asked: Awaitable[Reply], seconds: float) -> Reply:
-        """A reply that has to be there so many seconds after the request went out. Raises TimeoutError."""
+        """A reply that must arrive within this number of seconds after the request was sent. Raises
+        TimeoutError."""
         async with asyncio.timeout(None) as self.limit:
             reply = await asked
-        # A simulated model does not take the time that it says it took.
+        # A simulated model does not take the time that it reports.
         self.late = reply.latency_s > seconds
         if self.late:
             raise TimeoutError
@@ -207,18 +208,19 @@ class _Sending(Permit, eq=False):
 
     @property
     def over(self) -> bool:
-        """Whether its time was over before it was there."""
+        """Whether its deadline passed before it arrived."""
         return self.late or (self.limit is not None and self.limit.expired())
 
     async def send(self) -> None:
-        """Before it goes out. Raises AlreadyCached if somebody else sends it, or has, and BudgetExceeded."""
+        """Called before it is sent. Raises AlreadyCached if another process sends it, or has, and
+        BudgetExceeded."""
         pending, numbers, sampler = self.pending, self.numbers, self.sampler
         shared = sampler.shared(pending)
         if self.claimed:
             needed = shared is None or not await shared.soon(partial(shared.lost, pending.key, numbers))
         else:
             self.claimed = shared is None or await sampler.claim(shared, pending, numbers)
-            # Another process may have got them between the last look and this claim.
+            # Another process may have obtained them between the last check and this claim.
             needed = self.claimed and (
                 pending.model.simulated or not await sampler.look_again(pending, numbers)
             )
@@ -229,11 +231,11 @@ class _Sending(Permit, eq=False):
         await self.allowance.sending("" if pending.alone else sample_name(pending.key, numbers[0]))
 
     def failed(self, usage: Usage | None) -> None:
-        """What was sent last brought nothing."""
+        """Record that the last request had no completion."""
         self.allowance.failed(usage)
 
     async def again(self) -> None:
-        """Reserve once more what the last request used up. Raises BudgetExceeded."""
+        """Reserve again what the last request used up. Raises BudgetExceeded."""
         await self.allowance.again()
 
     def waiting(self, reason: str, number: int, most: int, seconds: float) -> None:
@@ -244,13 +246,12 @@ class _Sending(Permit, eq=False):
 
 @final
 class Sampler:
-    """Gets the samples of one run.
+    """Obtains the samples of one run.
 
     `urgency` orders the operations whose requests wait, `idle` is called when an operation starts (1) and
-    ends (-1) waiting for a sample that another one asked for. `notes` collects, each once, remarks of models
-    beside their completions. `now` is the time that samples are stored with, in seconds since 1970.
-    `on_loss` is called with the reason where the persistent cache does not store a sample or cannot be read.
-    `streaming`: completions are observed while they come.
+    ends (-1) waiting for a sample that another one requested. `notes` collects remarks of models. `now` is the creation time of stored samples, in seconds since 1970.
+    `on_loss` is called with the reason if the persistent cache cannot store a sample or cannot be read.
+    `streaming`: completions are observed while they arrive.
     """
 
     def __init__(
@@ -279,25 +280,25 @@ class Sampler:
         self.urgency: Callable[[Operation], Any] = lambda operation: 0
         self.idle: Callable[[int], None] = lambda change: None
         self.stopping: str | None = None
-        """A reason once the run stops: no further request is sent, those under way are finished."""
+        """A reason once the run stops: no further request is sent, those in flight are finished."""
         self.refused = False
         """Whether the budget did not allow a request."""
         self.outside: OutsideSimulation | None = None
-        """The first request that a simulator refused, because it does not simulate such."""
+        """The first request that a simulator refused because it does not simulate it."""
         self.notes = notes
         self.waiting: list[Any] = []
         """The questions to people that have no answer yet."""
         self.asked = 0
-        """Samples that operations asked for, shared ones counted each time."""
+        """Samples that operations requested; shared ones are counted each time."""
         self._process: dict[tuple[str, int], Found | _Pending] = {}
 
     def check(self, samples: int) -> None:
-        """Raises EvaluationError if a run may not ask for that many samples more."""
+        """Raise EvaluationError if a run may not request this number of further samples."""
         if self.asked + samples > MAX_SAMPLES:
             raise LimitExceeded(f"this run needs more than {MAX_SAMPLES:,} model calls")
 
     def ask(self, samples: int) -> None:
-        """Count samples that are asked for now. Raises EvaluationError if a run may not ask for so many."""
+        """Count samples that are requested now. Raises EvaluationError if there are too many."""
         self.check(samples)
         self.asked += samples
 
@@ -317,12 +318,12 @@ class Sampler:
     ) -> list[Sample]:
         """The samples of a request with these numbers, in their order.
 
-        `key` is the request's, `operation` the operation that asks (None for none of a graph). `batched` asks
-        for all that are missing in one request, if the endpoint supports `n`. `timeout_s` is how many seconds
-        a response may take from when its request is sent; `enough` says of a text so far that no more of it
-        is wanted; `hedge` is the quantile of latency after which it is asked for a second time; `own` are
-        numbers that no other operation of the run can ask for, so that nothing is kept for others. Raises
-        nothing unless it is cancelled: a sample that cannot be had is a MissingSample.
+        `key` is the request's, `operation` the operation that requests them (None outside a graph). `batched`
+        sends one request for all missing ones, if the endpoint supports `n`. `timeout_s` is the timeout of a
+        response in seconds from when its request is sent; `enough` decides for a partial text whether it can
+        be ended; `hedge` is the quantile of latency after which a second request is sent; `own` are numbers
+        that no other operation of the run can request, so that nothing is kept for others. Raises nothing
+        unless it is cancelled: a sample that cannot be obtained is a MissingSample.
         """
         pending = _Pending(model, request, key, operation, timeout_s, enough, hedge)
         if own:
@@ -344,7 +345,7 @@ class Sampler:
     async def _sample_shared(
         self, pending: _Pending, numbers: Sequence[int], batched: bool = True
     ) -> list[Sample]:
-        """Samples that other operations of the run may ask for too: each is obtained by the first."""
+        """Samples that other operations may request too: each is obtained by the first."""
         process, key = self._process, pending.key
         for number in numbers:
             if (key, number) not in process:
@@ -361,7 +362,7 @@ class Sampler:
         for number in numbers:
             there = process[key, number]
             if isinstance(there, _Pending):
-                self.idle(1)  # it takes the place of no operation that asks for its own samples
+                self.idle(1)  # it does not block operations that request their own samples
                 try:
                     there = await there.wait(number)
                 finally:
@@ -377,8 +378,7 @@ class Sampler:
         return samples
 
     def _share(self, pending: _Pending) -> None:
-        """Keep what others of this run may ask for too. What was not obtained, since its operation was
-        cancelled, those that wait for it ask for themselves."""
+        """Keep samples that others may request too. Those of a cancelled operation are obtained by the others."""
         for number in pending.numbers:
             if number not in pending.found:
                 pending.give(number, ABANDONED)
@@ -387,7 +387,7 @@ class Sampler:
             self._process[pending.key, number] = _alone(found)
 
     async def noted(self, request: Request) -> str | None:
-        """What was noted under a request that no model gets, in this run or in one before."""
+        """The record under a request that is not for a model, from this run or an earlier one."""
         key = request.key()
         with suppress(CacheError):
             found = await self.store.cache.aget(key, (0,)) if self.store is not None else {}
@@ -397,7 +397,7 @@ class Sampler:
         return None
 
     async def note(self, request: Request, text: str) -> None:
-        """Keep what is decided once, in the cache and in a recording."""
+        """Record a decision that is made once, in the cache and in a recording."""
         key, sample = request.key(), StoredSample(Completion(text), Usage(), 0.0, created=self.now())
         self._tell_noted(request, key, sample)
         if self.store is not None:
@@ -408,11 +408,11 @@ class Sampler:
             self.observe(Asked(request, key, (0,), ((sample, "persistent"),), request.model, None))
 
     def forget(self, key: str, number: int) -> None:
-        """A sample that could not be had is asked for again, if it is."""
+        """A sample that could not be obtained is requested again, if it is needed again."""
         self._process.pop((key, number), None)
 
     def finish(self) -> None:
-        """Save what could not be saved before, or note that it is not."""
+        """Save pending samples, or note that they are not saved."""
         if self.store is not None:
             self._tell_unsaved(self.store.save())
             if (note := self.store.note()) is not None:
@@ -439,8 +439,9 @@ class Sampler:
                         group.create_task(ask(pending, chunk))
 
     async def _hedged(self, pending: _Pending, numbers: list[int]) -> None:
-        """Send one request for these samples, and a second one where it takes longer than most did; what
-        comes first counts, the other is cancelled. Simulated time does not pass, so nothing is late there."""
+        """Send one request for these samples, and a second one if it takes longer than most did; the first
+        response counts, the other request is cancelled. Simulated time does not pass, so nothing is late
+        there."""
         model, patience = pending.model, None
         if pending.hedge is not None and not model.simulated:
             patience = self.queue.patience(model.name, pending.hedge)
@@ -467,7 +468,7 @@ class Sampler:
         return None
 
     async def _look_up(self, store: SampleStore, pending: _Pending, numbers: Sequence[int]) -> bool:
-        """Take what is stored of these samples; whether there is any. Raises CacheError."""
+        """Take stored ones of these samples; returns whether there are any. Raises CacheError."""
         stored = await store.cache.aget(pending.key, numbers)
         for number, found in stored.items():
             pending.give(number, (found, "persistent"))
@@ -476,8 +477,8 @@ class Sampler:
         return bool(stored)
 
     async def _ask(self, pending: _Pending, numbers: list[int]) -> None:
-        """Send one request for these samples, unless another process does; those that it brings nothing for
-        stay missing, to be asked again."""
+        """Send one request for these samples, unless another process does; those that it does not yield stay
+        missing and are requested again."""
         model, queue, shared = pending.model, self.queue, self.shared(pending)
         if not queue.try_acquire(model.name):
             await queue.acquire(model.name, partial(self._urgency, pending.operation), self.idle)
@@ -488,7 +489,7 @@ class Sampler:
                 return await self._request(pending, numbers)
         finally:
             queue.release(model.name)
-        # It holds no slot meanwhile, and takes the place of no operation that asks for its own samples.
+        # It holds no slot meanwhile, and does not block operations that request their own samples.
         self.idle(1)
         try:
             wait = FIRST_LOOK_S
@@ -504,18 +505,18 @@ class Sampler:
         return (self.urgency(operation), operation.sequence) if operation is not None else ()
 
     def shared(self, pending: _Pending) -> Coordination | None:
-        """Where processes tell each other of such a request; None for one that is only this run's."""
+        """The coordination with other processes for such a request; None for one that belongs to this run."""
         return None if self.coordination is None or pending.alone else self.coordination
 
     async def _elsewhere(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
         """Whether another process, or another run of this one, requests any of these samples."""
-        with suppress(CacheError):  # a claim would tell
+        with suppress(CacheError):  # a claim would reveal it
             return await shared.soon(partial(shared.claimed, pending.key, numbers))
         return False
 
     async def claim(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
-        """Whether nobody else requests these samples. Raises CacheError if that cannot be known, and the run
-        is to stop then."""
+        """Whether no other process requests these samples. Raises CacheError if that cannot be determined and
+        the run must stop then."""
 
         def give_back(claimed: bool) -> None:
             if claimed:
@@ -530,25 +531,27 @@ class Sampler:
             return True
 
     def _give_back(self, pending: _Pending, numbers: list[int]) -> None:
-        """Others may request these samples."""
+        """Release the claims on these samples."""
         if (shared := self.shared(pending)) is not None:
             shared.release(pending.key, numbers)
             shared.flush_soon()
 
     def _lost(self, pending: _Pending, numbers: list[int], error: CacheError) -> None:
-        """These samples cannot be had, since the cache cannot be read, or what is spent cannot be written."""
+        """Report that these samples cannot be obtained, because the cache cannot be read, or spending cannot
+        be recorded."""
         if self.on_loss is not None:
             self.on_loss(error.message)
         pending.give_up(numbers, error.in_words(), cut_off=self.on_loss is not None)
 
     async def look_again(self, pending: _Pending, numbers: list[int]) -> bool:
-        """Take what another process has stored of these samples meanwhile; whether there is any."""
+        """Take those of these samples that another process has stored meanwhile; returns whether there are
+        any."""
         with suppress(CacheError):
             return self.store is not None and await self._look_up(self.store, pending, numbers)
         return False
 
     async def _request(self, pending: _Pending, numbers: list[int]) -> None:
-        """Send one request within the budget, and keep what it brings."""
+        """Send one request within the budget, and store its completions."""
         model, budget, most = pending.model, self.budget, len(numbers)
         try:
             allowance = Allowance.at_once(budget, pending.request, most, model)
@@ -588,7 +591,7 @@ class Sampler:
         return None
 
     def _failed(self, sending: _Sending, error: BaseException) -> None:
-        """A request brought nothing. Raises what ends the run with it."""
+        """Handle a request without completions. Raises errors that end the run."""
         pending, numbers, sent = sending.pending, sending.numbers, sending.allowance.requests
         model, spent = pending.model, self.ledger.spent
         match error:
@@ -615,7 +618,8 @@ class Sampler:
                     raise error
                 pending.give_up(numbers, f"`{model.name}` gave up without a reason")
             case _:
-                # A model is foreign code; what it raises against its contract ends this request alone.
+                # A model may be third-party code; an error that violates its contract ends this request
+                # alone.
                 spent.requests += sent
                 seconds = pending.timeout_s or 0.0 if sending.over else 0.0
                 reason = f"`{model.name}` raised {type(error).__name__}: {error}"
@@ -624,7 +628,7 @@ class Sampler:
                 pending.give_up(numbers, reason, seconds=seconds)
 
     def _listener(self, pending: _Pending, numbers: list[int]) -> Listener:
-        """What hears a stream: observers, and the program's own condition."""
+        """The listeners of a stream: observers, and the program's own condition."""
         enough, observe = pending.enough, self.observe if self.streaming else None
         due: dict[int, int] = {}
 
@@ -639,7 +643,7 @@ class Sampler:
         return listen
 
     async def _keep(self, sending: _Sending, reply: Reply) -> None:
-        """Store the completions before anything else can go wrong, and hand them out."""
+        """Store the completions before anything else can go wrong, and provide them."""
         pending, numbers, listen = sending.pending, sending.numbers, sending.listen
         completions, usage, model, spent = reply.completions, reply.usage, pending.model, self.ledger.spent
         spent.requests += reply.requests
@@ -653,7 +657,7 @@ class Sampler:
             # An event may hold several tokens, and the last one those of all events.
             came, completions = completions, tuple(map(pending.enough.cut, completions))
             if came != completions and reply.usage_known:
-                self.notes[f"`{model.name}` tells tokens after its stream: `stop when` saves nothing"] = None
+                self.notes[f"`{model.name}` sends tokens after its stream: `stop when` saves nothing"] = None
         if listen is not None:
             for at, completion in enumerate(completions[: len(numbers)]):
                 listen(at, completion.text, partial(completion.until, len(completion.text)))
@@ -674,7 +678,7 @@ class Sampler:
             sending.allowance.answered(answered + reply.extra, billed, reply.told)
 
     def _tell_unsaved(self, unsaved: int) -> None:
-        """Tell at once of samples that could not be written, or that could be after all."""
+        """Report at once samples that could not be written, or that could be after all."""
         if unsaved and self.store is not None:
             if self.observe is not None:
                 self.observe(Unsaved(unsaved, self.store.trouble))

@@ -1,4 +1,4 @@
-"""A budget that processes share, in the coordination beside their cache; it lasts over restarts."""
+"""A budget that processes share, in the coordination beside their cache; it persists across restarts."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from gotlang.models.prices import Spent, dollars
 from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, cost, exact, worst_case
 
 WAIT_S = 0.05
-"""Seconds between two looks at whether another process has given something back."""
+"""Seconds between two checks whether another process has returned a reservation."""
 ROLE: ContextVar[str] = ContextVar("role", default="")
-"""What a shared budget books the requests of a task to, besides the whole."""
+"""The role to which a shared budget books the requests of a task, in addition to the total."""
 
 
 LEASE_CALLS = 16
-"""Requests of the size at hand for which a worker of many reserves at a time."""
+"""Number of requests of the current size for which a worker of many reserves at a time."""
 IDLE_S = 0.5
-"""Seconds after which a process without requests gives back what it has reserved for further ones."""
+"""Seconds after which a process without requests returns its reservation for further ones."""
 
 
 @final
 class _Lease(Struct, eq=False):
-    """A reservation of several requests: what of it is left, and how many parts of it are not sent yet."""
+    """A reservation of several requests: the remainder, and the number of unsent parts."""
 
     name: str
     left: Charge
@@ -50,8 +50,8 @@ class _Lease(Struct, eq=False):
 
 
 class SharedBudget(Budget):
-    """The budget with this name; the limits are those that it has there. `charged` and `uncertain` are what
-    this process spent. Raises CacheError where the coordination cannot be read or written."""
+    """The budget with this name, with its stored limits. `charged` and `uncertain` are the spending of this
+    process. Raises CacheError if the coordination cannot be read or written."""
 
     def __init__(self, coordination: Coordination, name: str, stored: StoredBudget) -> None:
         super().__init__(None if stored.max_usd is None else float(stored.max_usd), stored.max_calls)
@@ -61,7 +61,7 @@ class SharedBudget(Budget):
         self.for_now: Fraction | None = None
         """A limit in dollars below the budget's own, for now."""
         self.lease_calls = 1
-        """Requests that one reservation is for. All who spend change one row of the database for each; with
+        """Requests per reservation. All processes change one row of the database for each; with
         hundreds of workers that row is what they wait for."""
         self._leases: dict[str, _Lease] = {}
         self._parts: dict[str, _Lease] = {}
@@ -71,9 +71,10 @@ class SharedBudget(Budget):
     def open(
         cls, coordination: Coordination, name: str, max_usd: float | None, max_calls: int | None
     ) -> Self:
-        """The budget with this name; if there is none, it is made with these limits.
+        """The budget with this name; if it does not exist, it is created with these limits.
 
-        Raises UsageError if there is none and no limit to make it with, or if it has other limits.
+        Raises UsageError if it does not exist and there is no limit to create it with, or if it has other
+        limits.
         """
         # As it is stored, to the millionth of a millionth of a dollar.
         limit = None if max_usd is None else Fraction(int(exact(max_usd) * UNIT), UNIT)
@@ -103,7 +104,7 @@ class SharedBudget(Budget):
 
     @property
     def stored(self) -> StoredBudget:
-        """What all processes together have spent, as of now."""
+        """The current spending of all processes."""
         found = self.coordination.budget(self.name)
         if found is None:
             raise UsageError(f"the budget `{self.name}` was removed")
@@ -111,16 +112,16 @@ class SharedBudget(Budget):
 
     @property
     def spent_by_all(self) -> Spent:
-        """The same as reports have it."""
+        """The same in the form of reports."""
         return _spent(self.stored.charged, self.stored.uncertain)
 
     @property
     def spent_by_role(self) -> dict[str, Spent]:
-        """What all processes together have spent on each role."""
+        """The spending of all processes by role."""
         return {role: _spent(*amounts) for role, amounts in self.coordination.roles(self.name).items()}
 
     def unlimited(self, calls: int) -> None:
-        """It is reserved where all processes see it."""
+        """None, because every request is reserved where all processes see it."""
         return
 
     async def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
@@ -158,7 +159,7 @@ class SharedBudget(Budget):
         return await shared.soon(partial(shared.reserve, self.name, most, self.for_now, role), give_back)
 
     async def _part(self, most: Charge, role: str) -> str | None:
-        """A part of what was reserved for several requests; the less the budget has left, the fewer."""
+        """A part of a reservation for several requests; the smaller the remaining budget, the fewer."""
         lease = self._leases.get(role)
         while lease is None or lease.left.calls < most.calls or lease.left.usd < most.usd:
             self._end(role)
@@ -178,7 +179,7 @@ class SharedBudget(Budget):
         return name
 
     def _end(self, role: str) -> None:
-        """Give back what is left of a lease, unless parts of it are still to be sent."""
+        """Return the remainder of a lease, unless parts of it are still to be sent."""
         lease = self._leases.pop(role, None)
         if lease is not None and not lease.unsent:
             self.coordination.settle(lease.name, NO_CHARGE)
@@ -195,7 +196,7 @@ class SharedBudget(Budget):
                 await returned
 
     async def mark(self, reservation: Reservation, sample: str) -> bool:
-        """Record durably that a request is on its way."""
+        """Record durably that a request is about to be sent."""
         most, lease = Charge(reservation.calls, reservation.usd), self._parts.pop(reservation.name, None)
         whole = None if lease is None else lease.name
         marked = await self.coordination.soon(
@@ -206,7 +207,7 @@ class SharedBudget(Budget):
         return marked
 
     def _took(self, lease: _Lease) -> None:
-        """A part of a lease was sent, or is not to be; the last one of an old lease ends it."""
+        """A part of a lease was sent, or will not be; the last part of an old lease ends it."""
         lease.unsent -= 1
         if not lease.unsent and lease not in self._leases.values():
             self.coordination.settle(lease.name, NO_CHARGE)
@@ -216,7 +217,7 @@ class SharedBudget(Budget):
         self.coordination.mark(reservation.name, None)
 
     async def found(self, key: str, stored: Mapping[int, StoredSample], price: Price | None) -> None:
-        """Count what a process that died had paid for these samples as what they say."""
+        """Count what a dead process had paid for these samples by their stored usage."""
         await super().found(key, stored, price)
         with suppress(CacheError):  # it stays uncertain
             orphans = await self.coordination.soon(partial(self.coordination.orphans, self.name))
@@ -227,10 +228,10 @@ class SharedBudget(Budget):
             self.coordination.flush_soon()
 
     def settle(self, reservation: Reservation, charged: Charge, uncertain: Charge = NO_CHARGE) -> None:
-        """Give back a reservation, and count what the request cost.
+        """Return a reservation, and count what the request cost.
 
         That is written after the samples, which are in the cache by now. Killed between the two, a process
-        leaves what may have been charged, but loses no sample that was billed.
+        leaves an uncertain charge, but loses no sample that was billed.
         """
         self.charged += charged
         self.uncertain += uncertain

@@ -1,7 +1,7 @@
 """Typed rewrites of a program's graph, which work on its syntax tree.
 
 A variant of a program is its text with some rewrites applied one after the other, compiled and checked like
-any other: what does not compile is not offered. The numbers that a rewrite introduces are params with a
+any other: variants that do not compile are dropped. The numbers that a rewrite introduces are params with a
 range, so that a study tunes them too.
 """
 
@@ -43,11 +43,11 @@ REWRITES: tuple[Rewrite, ...] = (
     TWO_MODELS,
     ESCALATE,
 )
-"""In the order in which they are applied: a later one works on what an earlier one has made."""
+"""In the order in which they are applied: a later one works on the output of an earlier one."""
 DEPTH = 4
-"""How many rewrites are applied one after the other."""
+"""Maximum number of rewrites that are applied in sequence."""
 LIMIT = 48
-"""How many variants there are at most, the program as it is written among them."""
+"""Maximum number of variants, including the program as written."""
 
 P = TypeVar("P", bound=CheckedProgram)
 
@@ -55,12 +55,12 @@ P = TypeVar("P", bound=CheckedProgram)
 @final
 @dataclass(frozen=True, eq=False)
 class Variant(Generic[P]):
-    """A program with rewrites of a scheme: `name` says which, such as `best_of(sort)+refine(repair)`, the
-    scheme's own name for none.
+    """A program with rewrites of a scheme: `name` lists them, such as `best_of(sort)+refine(repair)`, the
+    scheme's own name if there are none.
 
-    `numbers` are the params that they introduced. If these have their values, the scheme asks at least
-    `least` and at most `most` times as many calls as the original (formulas in these params; None: not
-    known). `off` are the params that switch a rewrite off, with the values at which they do together.
+    `numbers` are the params that they introduced. With these values, the scheme makes at least `least` and at
+    most `most` times as many calls as the original (formulas in these params; None: not known). `off` are the
+    params that switch a rewrite off, with the values at which they do together.
     """
 
     original: P
@@ -79,13 +79,13 @@ class Variant(Generic[P]):
 
     @property
     def node(self) -> n.Scheme:
-        """The scheme as it is now."""
+        """The current scheme."""
         declared = (d for d in self.compiled.modules[0].declarations if _is(d, self.scheme))
         return cast(n.Scheme, next(declared))
 
     @cached_property
     def text(self) -> str:
-        """The text of the program's own file: as it is written, or with rewrites in canonical form."""
+        """The text of the program's own file: as written, or with rewrites in canonical form."""
         source = self.compiled.source
         return format_module(self.compiled.modules[0], source) if self.rewrites else source.text
 
@@ -97,13 +97,13 @@ class Variant(Generic[P]):
         return self.original.changed(_from_text(self.compiled, self.text).compiled())
 
     def covers(self, other: Variant[P]) -> bool:
-        """Whether another one is a special case of it: that of some rewrites switched off."""
+        """Whether another variant is a special case of it, with some rewrites switched off."""
         mine, theirs = set(self.rewrites), set(other.rewrites)
         return theirs < mine and mine - theirs <= self.off.keys()
 
     def factors(self, params: Mapping[str, Any]) -> tuple[float, float | None]:
-        """How many times as many calls the scheme asks at least and at most as the original, where params
-        have these values, or their defaults."""
+        """The minimum and the maximum factor of the scheme's calls over the original, if params have these
+        values, or their defaults."""
         values = {one.name: one.default for one in self.numbers} | dict(params)
 
         def value(formula: str) -> float:
@@ -120,7 +120,7 @@ def variants(
     """The variants of a program by up to `depth` rewrites of a scheme, itself first: at most `limit`, all
     different, always in the same order. `models` are those that rewrites may choose from.
 
-    One that another has as a special case is left out, such as `best_of(sort)` where the other is
+    A variant that is a special case of another is left out, such as `best_of(sort)` if the other is
     `best_of(sort)+refine(repair)` and may have 0 rounds. Raises UsageError if the scheme is not declared in
     the program's own file.
     """
@@ -133,7 +133,7 @@ def variants(
 
 
 def variant(program: P, scheme: str, name: str) -> Variant[P]:
-    """The variant of this name. Raises UsageError if the program has none."""
+    """The variant with this name. Raises UsageError if the program has none."""
     at = _original(program, scheme)
     for wanted in re.split(r"(?<=\))\+", name) if name != at.name else ():
         models = tuple(wanted[:-1].partition("(")[2].split(","))
@@ -148,12 +148,12 @@ def variant(program: P, scheme: str, name: str) -> Variant[P]:
 
 
 def simplest(found: Variant[P], values: Mapping[str, Any]) -> Variant[P]:
-    """A variant without the rewrites that these values of params switch off: it does the same."""
+    """An equivalent variant without the rewrites that these values of params switch off."""
     values = {one.name: one.default for one in found.numbers} | dict(values)
     off = {label for label, switches in found.off.items() if all(values[k] == v for k, v in switches)}
     left = [label for label in found.rewrites if label not in off]
     simple = variant(found.original, found.scheme, "+".join(left) or found.scheme)
-    # Without a rewrite another one's params may have its names.
+    # Without a rewrite, another one's params may get its names.
     return simple if set(simple.numbers) <= set(found.numbers) else found
 
 
@@ -174,8 +174,8 @@ def _is(declaration: n.Declaration, scheme: str) -> bool:
 def _changed(
     base: Variant[P], models: tuple[str, ...], seen: set[n.Scheme], wanted: str = ""
 ) -> Iterator[Variant[P]]:
-    """The variants by one rewrite more, or only by the `wanted` one, whose scheme was not seen before. No
-    rewrite comes before the last one of those that there are already."""
+    """The variants with one rewrite more, or only with the `wanted` one, whose scheme was not seen before. No
+    rewrite comes before the last one of those applied."""
     names = [rewrite.name for rewrite in REWRITES]
     first = names.index(base.rewrites[-1].partition("(")[0]) if base.rewrites else 0
     for rewrite in REWRITES[first:]:
@@ -247,8 +247,8 @@ def _from_text(whole: Compiled, text: str) -> Compilation:
 def _with_params(
     declarations: list[n.Declaration], numbers: Sequence[Number], source: Source
 ) -> tuple[n.Declaration, ...]:
-    """Declarations with new params: after the last of those there are, else before the first declaration
-    that is no import."""
+    """Declarations with new params: after the last existing ones, else before the first declaration that is
+    not an import."""
     known = [at for at, d in enumerate(declarations) if isinstance(d, n.Param)]
     imports = (n.ImportGot, n.ImportPython, n.ImportCorpus, n.Simulate)
     at = known[-1] + 1 if known else sum(isinstance(d, imports) for d in declarations)

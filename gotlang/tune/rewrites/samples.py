@@ -1,4 +1,4 @@
-"""Rewrites that ask several times, or several models, and choose."""
+"""Rewrites that take several samples, or use several models, and choose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _vote(stage: Stage) -> Iterator[Replacement]:
 VOTE = Rewrite(
     "vote",
     "takes n samples and returns the most frequent value",
-    "from as many to n times as many",
+    "1 to n times as many",
     "one sample",
     _vote,
 )
@@ -51,7 +51,7 @@ def _best_of(stage: Stage) -> Iterator[Replacement]:
 BEST_OF = Rewrite(
     "best_of",
     "takes n samples and keeps the best by its score",
-    "from as many to n times as many",
+    "1 to n times as many",
     "one sample, and a score; or a constant number of samples",
     _best_of,
 )
@@ -80,7 +80,7 @@ def _two_models(stage: Stage) -> Iterator[Replacement]:
 TWO_MODELS = Rewrite(
     "two_models",
     "draws the samples of a selection from two models",
-    "from as many to 1 + n times as many",
+    "1 to 1 + n times as many",
     "several samples, and `vary model in [...]` or `vary models in [...]`",
     _two_models,
 )
@@ -109,7 +109,7 @@ def _escalate(stage: Stage) -> Iterator[Replacement]:
 ESCALATE = Rewrite(
     "escalate",
     "calls one model, and another one only if the first result is not right",
-    "from as many to three times as many",
+    "1 to 3 times as many",
     "a score with `best` or a prompt that returns a bool, and models as above",
     _escalate,
 )

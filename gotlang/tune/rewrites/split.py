@@ -1,4 +1,4 @@
-"""`split`: solves the parts of an input apart and joins what they give, instead of solving it whole."""
+"""`split`: solves the parts of an input separately and joins their results, instead of solving it whole."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from gotlang.types import INT, STR, DictType, ListType, Type, accepts
 @final
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A way to take an input apart: the lines before, and the list of its parts. `count` is how many there
-    are, None where a model says it; `asked` tells that one is asked."""
+    """A way to split an input: the lines before, and the list of its parts. `count` is their number, None if
+    a model determines it; `asked` tells that a model is called."""
 
     about: str
     lines: tuple[str, ...]
@@ -46,7 +46,7 @@ class _Parts:
 @final
 @dataclass(frozen=True, slots=True)
 class _Join:
-    """What makes one thought of two: a prompt, or an expression in `{left}` and `{right}`."""
+    """A way to join two thoughts: a prompt, or an expression in `{left}` and `{right}`."""
 
     about: str
     prompt: Signature | None = None
@@ -67,7 +67,8 @@ def _changes(stage: Stage) -> Iterator[Replacement]:
 
 
 def _taken_apart(stage: Stage, source: str, kind: Type) -> Iterator[_Parts]:
-    """A list is cut by the program; what else a prompt can cut into several of its type, by that."""
+    """A list is cut by the program; an input that a prompt can split into several of its type, by that
+    prompt."""
     count = stage.number(f"{source}_parts", 4, 2, 16)
     if isinstance(kind, ListType):
         yield _Parts(source, (), f"chunks({source}, {count.name})", count, False)
@@ -98,7 +99,7 @@ def _split(stage: Stage, source: str, kind: Type, parts: _Parts, join: _Join) ->
     scored, needed = stage.has(SCORE), stage.has(CHOOSERS | MENDERS)
     local = _local(stage, source, kind) if scored else None
     if scored and needed and local is None:
-        return None  # nothing tells how good a part is
+        return None  # nothing measures the quality of a part
     own = stage.statements if not scored or local is not None else (stage.head,)
     last = stage.statements[-1]
     part, left, right, whole = (stage.fresh(word) for word in ("part", "left", "right", "whole"))
@@ -161,8 +162,8 @@ def _split(stage: Stage, source: str, kind: Type, parts: _Parts, join: _Join) ->
 
 
 def _local(stage: Stage, source: str, kind: Type) -> Callable[[str], e.Expression] | None:
-    """The score of what is found for a part, by the name of the part: the score itself if it looks at the
-    input, else a declared one that can be shown the part as well as inputs of its own names."""
+    """The score of the result for a part, by the name of the part: the score itself if it uses the input,
+    else a declared one that accepts the part as well as inputs with its own names."""
     own = stage.scored
     if own is None or source in free_names(own):
         return (lambda name: _substituted(own, source, name)) if own is not None else None

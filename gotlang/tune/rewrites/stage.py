@@ -1,4 +1,5 @@
-"""The places of a scheme that rewrites work on, with what is known there, and what a rewrite makes of one."""
+"""The stages of a scheme that rewrites work on, with the facts known there, and the changes that a rewrite
+makes."""
 
 from __future__ import annotations
 
@@ -54,11 +55,11 @@ class Number:
 @final
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What stands instead of a stage. `about` is what it is told apart by.
+    """The replacement of a stage. `about` is its identity.
 
-    The program then asks at least `least` times and at most `most` times as many calls as before, both
-    formulas in its params (None: not known). Where the param that `off` names has that value, the program
-    does as before.
+    The program then makes at least `least` times and at most `most` times as many calls as before, both
+    formulas in its params (None: not known). If the param that `off` names has that value, the program
+    behaves as before.
     """
 
     about: str
@@ -73,10 +74,10 @@ class Replacement:
 @final
 @dataclass(frozen=True)
 class Stage:
-    """A step of a scheme that asks for thoughts, and those after it that score, choose and mend them.
+    """A step of a scheme that samples thoughts, and the following steps that score, choose and improve them.
 
-    `numbers` are the params that earlier rewrites introduced, `most` is by how much these multiplied its
-    calls, `models` are those to choose from.
+    `numbers` are the params that earlier rewrites introduced, `most` is the maximum factor by which these
+    multiplied its calls, `models` are those to choose from.
     """
 
     program: Compiled
@@ -88,11 +89,11 @@ class Stage:
     most: str | None = "1"
     models: tuple[str, ...] = ()
 
-    # ---------------------------------------------------------------- what there is
+    # ---------------------------------------------------------------- facts
 
     @property
     def head(self) -> n.Step:
-        """The step that asks."""
+        """The step that samples."""
         return cast(n.Step, self.suite.statements[self.start])
 
     @property
@@ -112,7 +113,7 @@ class Stage:
 
     @property
     def prompt(self) -> Signature:
-        """The prompt that is asked."""
+        """The prompt that is called."""
         return self.prompts[self.call.function.text]
 
     @property
@@ -122,12 +123,12 @@ class Stage:
 
     @property
     def k(self) -> e.Expression | None:
-        """How many samples it asks for; None for one."""
+        """The number of samples; None for one."""
         return setting(self.head, "k")
 
     @property
     def once(self) -> bool:
-        """Whether it asks one sample for one thought."""
+        """Whether it takes one sample for one thought."""
         pool = self._pool(self.head)
         return pool is not None and pool.single
 
@@ -138,7 +139,7 @@ class Stage:
         return pool is not None and pool.single
 
     def _pool(self, node: n.Statement) -> PoolType | None:
-        """What a statement leaves, looked up by its place where names of other files made it another node."""
+        """The output of a statement, looked up by its place if names of other files made it another node."""
         found = self.program.checked.pools.get(id(node))
         return found or self._pools.get(node.span)
 
@@ -154,7 +155,7 @@ class Stage:
 
     @property
     def varied(self) -> bool:
-        """Whether two samples of it may differ: it is not asked at temperature 0."""
+        """Whether two samples of it may differ: its temperature is not 0."""
         given = setting(self.head, "temperature")
         node = self.program.checked.symbols.nodes[self.prompt.name]
         assert isinstance(node, n.Prompt)
@@ -163,7 +164,7 @@ class Stage:
 
     @cached_property
     def arguments(self) -> dict[str, e.Expression]:
-        """What the prompt is called with, by parameter."""
+        """The arguments of the prompt's call, by parameter."""
         names = [name for name, _ in self.prompt.parameters]
         places = iter(names)
         return {
@@ -177,12 +178,12 @@ class Stage:
 
     @property
     def scored(self) -> e.Expression | None:
-        """What its thoughts are scored by; None if they are not."""
+        """The score of its thoughts; None if they have none."""
         return self._scores.operands[0] if self._scores is not None else None
 
     @cached_property
     def score(self) -> str | None:
-        """The score of its thoughts: its own, or a declared one that fits and asks no model."""
+        """The score of its thoughts: its own, or a declared one that matches and calls no model."""
         if self.scored is not None:
             return format_expression(self.scored)
         symbols = self.program.checked.symbols
@@ -200,8 +201,8 @@ class Stage:
 
     @cached_property
     def right(self) -> tuple[str, bool] | None:
-        """What tells that a thought is right, and whether that is a prompt: the `best` of its score, else a
-        prompt that answers true or false."""
+        """The condition that a thought is right, and whether it is a prompt: the `best` of its score, else a
+        prompt that returns true or false."""
         symbols = self.program.checked.symbols
         name = self.score.partition("(")[0] if self.score is not None else ""
         declared = symbols.nodes.get(name)
@@ -213,7 +214,7 @@ class Stage:
         return None
 
     def menders(self) -> Iterator[tuple[str, str]]:
-        """The prompts that can make a better thought of one of these, with the call."""
+        """The prompts that can improve one of these thoughts, with the call."""
         for prompt in self.prompts.values():
             if prompt.result == self.result and not prompt.many and prompt.name != self.prompt.name:
                 found = self.filled(prompt, shown=True)
@@ -221,15 +222,16 @@ class Stage:
                     yield prompt.name, found
 
     def names(self, wanted: Signature) -> dict[str, e.Expression]:
-        """The values of parameters that are called like one of the stage's call or of the scheme's inputs."""
+        """The values of parameters that have the same names as those of the stage's call or the scheme's
+        inputs."""
         known = {**dict(self._inputs()), **self._typed_arguments()}
         return {name: known[name][1] for name, type_ in wanted.parameters if self._fits(known, name, type_)}
 
     def filled(self, wanted: Signature, *, shown: bool = False) -> str | None:
-        """A call about the thought at hand: its parameters have values of the same name in the stage's call
-        or in the scheme's inputs, but for the one that is shown the thought; None if there is no such call.
+        """A call about the current thought: its parameters have values with the same name in the stage's call
+        or in the scheme's inputs, except for the one that gets the thought; None if there is no such call.
 
-        If all have, the first that can be is shown the thought, unless `shown`.
+        If all have, the first possible one gets the thought, unless `shown`.
         """
         named = self.names(wanted)
         left = [name for name, _ in wanted.parameters if name not in named]
@@ -260,7 +262,7 @@ class Stage:
         """The scheme's inputs by name."""
         return {name: type_ for name, (type_, _) in self._inputs()}
 
-    # ---------------------------------------------------------------- what is made of it
+    # ---------------------------------------------------------------- construction
 
     @property
     def statements(self) -> Statements:
@@ -268,7 +270,7 @@ class Stage:
         return self.suite.statements[self.start : self.stop]
 
     def fresh(self, name: str, *, param: bool = False) -> str:
-        """A name that is free in the scheme, or for a `param` in the whole program: this one, or with a
+        """A name that is unused in the scheme, or for a `param` in the whole program: this one, or with a
         number."""
         taken = self._everywhere if param else self._here
         found, number = name, 2
@@ -291,8 +293,8 @@ class Stage:
         return Number(self.fresh(name, param=True), default, low, high)
 
     def parsed(self, *lines: str, after: n.Statement | None = None) -> Statements:
-        """Statements from the text of their lines; in the source they stand after a statement (None: the
-        first of the stage)."""
+        """Statements from the text of their lines; in the source they are after a statement (None: the first
+        of the stage)."""
         source = Source.of("<rewrite>", "scheme s() -> int:\n" + "".join(f"    {x}\n" for x in lines if x))
         module, problems = parse(source)
         assert not problems, (source.text, problems)
@@ -315,7 +317,7 @@ class Stage:
 
 
 def changed(node: NodeT, change: Callable[[e.Node], e.Node]) -> NodeT:
-    """A node with each one in it changed, the inner ones first, and then itself."""
+    """A node with a function applied to each node in it, the inner ones first, and then to itself."""
     return cast(
         NodeT, rebuilt(cast(e.Expression, node), cast(Callable[[e.Expression], e.Expression], change))
     )
@@ -326,12 +328,12 @@ def _identifiers(node: e.Node) -> Iterator[str]:
 
 
 def within(statement: n.Statement, operations: frozenset[str]) -> bool:
-    """Whether a statement is, or has inside, a step of one of these operations."""
+    """Whether a statement is, or contains, a step of one of these operations."""
     return any(isinstance(part, n.Step) and part.operation.text in operations for part in walk(statement))
 
 
 def line_end(source: Source, offset: int) -> Span:
-    """The end of the line that a place is in."""
+    """The end of the line that contains a place."""
     found = source.text.find("\n", offset)
     end = found if found >= 0 else len(source.text)
     return Span(source.name, end, end)

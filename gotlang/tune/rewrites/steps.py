@@ -1,4 +1,4 @@
-"""Rewrites of steps: leave some out, ask another prompt, or add steps that improve the thought."""
+"""Rewrites of steps: remove some, call another prompt, or add steps that improve the thought."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gotlang.tune.rewrites.stage import CHOOSERS, MENDERS, SCORE, Number, Replac
 
 
 def _varies(stage: Stage) -> bool:
-    """Whether asking once is in the range of a param, or `best_of` makes one."""
+    """Whether a single sample is in the range of a param, or `best_of` makes one."""
     match stage.k:
         case e.Constant():
             return True
@@ -26,11 +26,11 @@ def _varies(stage: Stage) -> bool:
 
 
 def _drop(stage: Stage) -> Iterator[Replacement]:
-    if not stage.single or stage.numbers:  # what a rewrite adds, its params leave out
+    if not stage.single or stage.numbers:  # the params of a rewrite remove what it adds
         return
     mending = [one for one in stage.rest if within(one, MENDERS)]
     if mending:
-        # What was scored after it is scored before it.
+        # Thoughts that were scored after it are scored before it.
         kept = stage.rest[: stage.rest.index(mending[0])]
         yield Replacement("improving", (stage.head, *kept), least="0")
     if stage.k is not None and not mending and stage.has(CHOOSERS) and not _varies(stage):
@@ -48,7 +48,8 @@ DROP = Rewrite(
 
 
 def _alike(own: Signature, other: Signature) -> bool:
-    """Whether two prompts take the same, by type and, where several are of one type, by name; and give it."""
+    """Whether two prompts have the same parameters, by type and, if several have one type, by name; and the
+    same result type."""
     types = [type_ for _, type_ in own.parameters]
     told_apart = len(set(types)) == len(types) and types == [type_ for _, type_ in other.parameters]
     return (
@@ -103,7 +104,7 @@ def _refine(stage: Stage) -> Iterator[Replacement]:
 REFINE = Rewrite(
     "refine",
     "adds rounds in which a prompt improves the thought, and keeps the best of old and new",
-    "from as many to 1 + rounds * (n + 1) times as many",
+    "1 to 1 + rounds * (n + 1) times as many",
     "a prompt that returns the same type and shows the thought",
     _refine,
 )
@@ -116,7 +117,7 @@ def _validate(stage: Stage) -> Iterator[Replacement]:
         last, tries = stage.statements[-1], stage.number(f"{name}_checks", 1, 0, 5)
         lines = f"ValidateAndImprove({tries.name}) {stage.right[0]}, {call}", stage.scoring
         added = stage.parsed(*lines, after=last)
-        # A judge that is a prompt is asked even where nothing may be improved.
+        # A judge that is a prompt is called even if nothing may be improved.
         off = None if stage.right[1] else (tries.name, 0)
         most = f"2 + 2 * {tries.name}"
         yield Replacement(name, (*stage.statements, *added), (tries,), "1", most, off)
@@ -125,7 +126,7 @@ def _validate(stage: Stage) -> Iterator[Replacement]:
 VALIDATE = Rewrite(
     "validate",
     "checks the thought, and lets a prompt improve it up to n times, until it is right",
-    "from as many to 2 + 2n times as many",
+    "1 to 2 + 2n times as many",
     "such a prompt, and a score with `best` or a prompt that returns a bool",
     _validate,
 )
