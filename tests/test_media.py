@@ -91,10 +91,10 @@ def test_the_key_is_that_of_the_content(tmp_path: Path) -> None:
     ("kind", "content", "words"),
     [
         ("image", None, "there is no file"),
-        ("image", b"GIF8", "is no image that models take"),
-        ("image", b"RIFF....WAVE", "is no image that models take"),
-        ("file", b"\x00\x01", "is no file that models take"),
-        ("file", b"\xff\xfe", "is no file that models take"),
+        ("image", b"GIF8", "is not a supported image"),
+        ("image", b"RIFF....WAVE", "is not a supported image"),
+        ("file", b"\x00\x01", "is not a supported file"),
+        ("file", b"\xff\xfe", "is not a supported file"),
         ("image", b"\x89PNG\r\n\x1a\n" + bytes(MOST_BYTES), "at most 20,000,000 are sent"),
     ],
 )
@@ -177,9 +177,7 @@ def test_a_data_file_names_files_beside_it_and_no_others(tmp_path: Path) -> None
     found = inputs(rows, 0, {}, types)["scans"]
     assert found == [str(folder / "a.png"), str(folder / "b.png")]
     for row in (1, 2, 3):
-        with pytest.raises(
-            UsageError, match=f"row {row}, column `scans`: .*outside of the data file's folder"
-        ):
+        with pytest.raises(UsageError, match=f"row {row}, column `scans`: .*outside the data file's folder"):
             inputs(rows, row, {}, types)
     with pytest.raises(UsageError, match="row 4, column `scans`: there is no file"):
         inputs(rows, 4, {}, types)

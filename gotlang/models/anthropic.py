@@ -1,8 +1,8 @@
 """Anthropic's Messages API: `anthropic:MODEL`.
 
-A provider is one file: what is not here, every provider shares (`gotlang.models.http`): retries, limits,
-timeouts, budgets, failures in words, secrets that are masked, settings that an endpoint refuses. In a package
-of its own it becomes a provider by an entry point:
+A provider is one file; everything else is shared (`gotlang.models.http`): retries, limits, timeouts, budgets,
+error messages, masking of secrets, settings that an endpoint refuses. A provider in a package of its own is
+registered by an entry point:
 
     [project.entry-points."gotlang.models"]
     claude = "gotc_claude:AnthropicModel"
@@ -48,7 +48,7 @@ class AnthropicModel(HttpModel):
         return {"x-api-key": key, "anthropic-version": "2023-06-01"}
 
     def body(self, request: Request, n: int, first: int, known: Capabilities) -> dict[str, Any]:
-        """A request in the form of the Messages API: the system's text is not a message."""
+        """A request in the form of the Messages API: the system text is not a message."""
         settings = known.settings(request, first)
         if "stop" in settings:
             settings["stop_sequences"] = settings.pop("stop")
@@ -59,7 +59,7 @@ class AnthropicModel(HttpModel):
         if (format := settings.pop("response_format", None)) is not None:
             output["format"] = {"type": "json_schema", "schema": format["json_schema"]["schema"]}
         budget = settings.pop("thinking_budget", None)
-        # A turn that goes on after tools would need the signed thoughts from before them.
+        # A turn that continues after tools would need the signed thoughts from before them.
         if budget is not None and turns[-1].role != "tool":
             settings["thinking"] = {"type": "enabled", "budget_tokens": budget}
         system = "\n\n".join(turn.content for turn in turns if turn.role == "system")
@@ -83,7 +83,7 @@ class AnthropicModel(HttpModel):
 
     @staticmethod
     def parse(payload: dict[str, Any]) -> ParsedResponse:
-        """The one completion of a response. Nothing in it is trusted to be there."""
+        """The one completion of a response. No field is assumed to be present."""
         usage = _usage(payload.get("usage"))
         if not isinstance(payload.get("content"), list):
             return ParsedResponse((), usage)
@@ -129,12 +129,12 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _plain(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """Blocks, in short if they are one text."""
+    """Blocks; a single text block is abbreviated to its text."""
     return blocks[0]["text"] if len(blocks) == 1 and blocks[0]["type"] == "text" else blocks
 
 
 def _usage(usage: object) -> Usage | None:
-    """The token counts, of which cached ones are counted apart; None if one is not a possible count."""
+    """The token counts; cached ones are counted separately. None if one is not a possible count."""
     if not isinstance(usage, dict):
         return None
     read = [token_count(usage.get(name) or 0) for name in INPUT_COUNTS]

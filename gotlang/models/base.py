@@ -18,19 +18,20 @@ from gotlang.config import ConfiguredUrl
 from gotlang.models.images import image_tokens
 
 DEFAULT_MAX_TOKENS = 2048
-"""Output tokens of a completion if the prompt sets no `max_tokens`; always sent, so that a budget holds."""
+"""Maximum output tokens of a completion if the prompt sets no `max_tokens`; always sent, so that a budget
+holds."""
 
 
 PLACE = "\ufffc"
-"""The place of an image or a file in a message's text: Unicode's object replacement character."""
+"""The placeholder of an image or a file in a message's text: Unicode's object replacement character."""
 FILE_TOKENS = 2_000_000
-"""Input tokens of a file other than text at most: the largest context window of today's models."""
+"""Maximum input tokens of a file other than text: the largest context window of current models."""
 
 
 @final
 class Media(Struct, frozen=True, eq=False, gc=False):
     """An image or a file in a message: `kind` is `image` or `file`, `digest` the SHA-256 of its bytes in
-    hexadecimal digits. `path` is where it is read when it is sent; it is not part of its identity."""
+    hexadecimal digits. It is read from `path` when it is sent; the path is not part of its identity."""
 
     kind: str
     mime: str
@@ -44,12 +45,12 @@ class Media(Struct, frozen=True, eq=False, gc=False):
         return hash(self.plain())
 
     def plain(self) -> tuple[str, str, str]:
-        """What it is, without its path."""
+        """Its identity, without its path."""
         return self.kind, self.mime, self.digest
 
     def token_bound(self, model: str) -> int:
-        """An upper bound of its input tokens for a model: of text its bytes, of others the largest documented
-        number."""
+        """An upper bound of its input tokens for a model: its bytes for text, the largest documented number
+        for others."""
         if self.kind == "image":
             return image_tokens(model)
         if self.mime.startswith("text/") or self.mime == "application/json":
@@ -79,8 +80,8 @@ class ToolSpec(Struct, frozen=True, gc=False):
 class Message(Struct, frozen=True, gc=False):
     """One message of a conversation; `role` is `system`, `user`, `assistant` or `tool`.
 
-    Each U+FFFC in `content` is the place of the next of `media`. `calls` are those of an assistant's turn;
-    `call` is the id of the one that a tool's turn answers.
+    Each U+FFFC in `content` stands for the next of `media`. `calls` are those of an assistant's turn; `call`
+    is the id of the call that a tool's turn answers.
     """
 
     role: str
@@ -91,14 +92,14 @@ class Message(Struct, frozen=True, gc=False):
 
     @property
     def shown(self) -> str:
-        """The text for people, with the path of each image and file in its place."""
+        """The text for display, with the path of each image and file in its place."""
         text = self.content
         for one in self.media:
             text = text.replace(PLACE, f"[{one.kind}: {one.path}]", 1)
         return text
 
     def plain(self) -> list[Any]:
-        """As plain JSON: role and content, and a third part only where there is more."""
+        """As plain JSON: role and content, and a third part only if there is more."""
         more: dict[str, Any] = {}
         if self.media:
             more["media"] = [list(one.plain()) for one in self.media]
@@ -114,10 +115,10 @@ class DecodingSettings(Struct, frozen=True, gc=False):
     """Decoding settings. None means the endpoint's own default.
 
     Numbers stay as written: 1 and 1.0 are two requests with two keys. `response_format` is a JSON schema, as
-    JSON text, that completions must follow; `regex` and `grammar` are what local servers can hold them to.
-    `effort` is `low`, `medium` or `high` and `thinking_budget` a number of tokens, both of a model that
-    reasons; `top_logprobs` asks for so many alternatives of each token. `stop_when` is the condition that
-    ends a completion early (`Permit.listen`), with what it knows besides the text.
+    JSON text, that completions must follow; `regex` and `grammar` are constraints that local servers support.
+    `effort` is `low`, `medium` or `high` and `thinking_budget` a number of tokens, both for reasoning models;
+    `top_logprobs` is the number of alternatives of each token. `stop_when` is the condition that ends a
+    completion early (`Permit.listen`), with its known values.
     """
 
     temperature: int | float | None = None
@@ -136,7 +137,7 @@ class DecodingSettings(Struct, frozen=True, gc=False):
 
 
 _LATER: Final = DecodingSettings.__struct_fields__[6:]
-"""Settings that are part of a request's identity only where they are set."""
+"""Settings that are part of a request's identity only if they are set."""
 
 
 @final
@@ -144,8 +145,8 @@ class Request(Struct, frozen=True, eq=False, gc=False):
     """One prompt as a model gets it. Equal requests have equal keys.
 
     `sample` names the space that samples are numbered in (the run's `--seed`). `endpoint` is
-    `Model.endpoint`: models of one name at two addresses are two models. `prompt` and `arguments` tell where
-    the request came from, for traces and the simulator; they are not part of its identity.
+    `Model.endpoint`: models with the same name at two addresses are two models. `prompt` and `arguments` tell
+    where the request came from, for traces and the simulator; they are not part of its identity.
     """
 
     model: str
@@ -168,7 +169,7 @@ class Request(Struct, frozen=True, eq=False, gc=False):
         return self.model, self.messages, self.settings, self.sample, self.endpoint, self.tools
 
     def identity(self) -> dict[str, Any]:
-        """What the key is made of, as plain JSON: what `gotc cache show` prints."""
+        """The content of the key, as plain JSON: what `gotc cache show` prints."""
         s = self.settings
         return {
             "model": self.model,
@@ -217,7 +218,7 @@ class Request(Struct, frozen=True, eq=False, gc=False):
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 _MESSAGES = '"messages":['
 _latest: tuple[Request | None, str, str] = None, "", ""
-"""A request that had a key, and what was around its messages; those of the next ones are mostly the same."""
+"""The last request with a key, and the identity around its messages; the next ones mostly have the same."""
 
 
 @lru_cache(maxsize=256, typed=True)  # 1 and 1.0 are two settings
@@ -232,8 +233,8 @@ def _around(
 
 @final
 class Usage(Struct, frozen=True, gc=False):
-    """Tokens of one request as the endpoint counted them: among `input_tokens` those read from the provider's
-    prompt cache and those written to it, among `output_tokens` those of reasoning."""
+    """Tokens of one request as the endpoint counted them: `input_tokens` include those read from the
+    provider's prompt cache and those written to it, `output_tokens` include those of reasoning."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -256,11 +257,11 @@ class Usage(Struct, frozen=True, gc=False):
         )
 
     def times(self, number: int) -> Usage:
-        """That of so many equal requests."""
+        """The usage of this number of equal requests."""
         return Usage(*[number * tokens for tokens in astuple(self)])
 
     def part(self, output_tokens: int) -> Usage:
-        """The same prompt with so many of the output tokens, and their share of the reasoning."""
+        """The same prompt with this number of the output tokens, and their share of the reasoning."""
         if output_tokens == self.output_tokens:
             return self
         reasoning = self.reasoning_tokens * output_tokens // max(1, self.output_tokens)
@@ -272,9 +273,9 @@ class Completion(Struct, frozen=True, gc=False):
     """One completion of a prompt.
 
     `tokens` are its tokens with their log-probabilities, `logprob` the sum of these (None if not requested or
-    not given). `output_tokens` is its share of the reply's usage. `reasoning` is what it thought, as far as
-    the endpoint shows that, `calls` the tools that it calls, `alternatives` the likeliest tokens at the place
-    of each of `tokens`, with their log-probabilities.
+    not returned). `output_tokens` is its share of the reply's usage. `reasoning` is the text of its
+    reasoning, if the endpoint returns that, `calls` are its tool calls, `alternatives` the most likely tokens
+    at the position of each of `tokens`, with their log-probabilities.
     """
 
     text: str
@@ -305,11 +306,11 @@ class Completion(Struct, frozen=True, gc=False):
 class Reply(Struct, frozen=True, gc=False):
     """The result of one `Model.ask`: 1 to n completions, their usage, and the latency in seconds.
 
-    - `usage` is what the endpoint charges for; with `usage_known` False the most that it may charge for.
-    - `requests` counts the HTTP requests, retries included. `extra` completions came that nobody asked for.
+    - `usage` is what the endpoint charges for; with `usage_known` False the maximum that it may charge for.
+    - `requests` counts the HTTP requests, including retries. `extra` is the number of surplus completions.
     - `notes` name the settings that the endpoint refused and that were left out.
-    - If the caller ended the stream, `usage` is an estimate, not known, and `told` what the endpoint said so
-      far that it charges. `first_s` are the seconds to the first token of a stream.
+    - If the caller ended the stream, `usage` is an estimate, not known, and `told` the usage reported
+      until then. `first_s` are the seconds to the first token of a stream.
     - `latencies_s` are the completions' own latencies if known (simulator), so that they do not depend on
       what was requested together.
     """
@@ -329,7 +330,7 @@ class Reply(Struct, frozen=True, gc=False):
 @final
 class Price(Struct, frozen=True, gc=False):
     """US dollars per million tokens. `source` tells where the figures come from. Without prices of their own,
-    tokens read from a provider's prompt cache or written to it cost what others do."""
+    tokens read from a provider's prompt cache or written to it cost as much as others."""
 
     input_per_million: float
     output_per_million: float
@@ -366,34 +367,34 @@ class AlreadyCached(Exception):
 
 
 Listener = Callable[[int, str, Callable[[], Completion]], bool]
-"""Hears a completion while it comes: its number among those of the request, its text so far, which may
-start anew after a failure, and what reads the completion so far, with its tokens if they are told. Returns
-whether that is enough of it."""
+"""Receives a completion as it grows: its number among those of the request, its text so far, which may
+restart after a failure, and a function that reads the completion so far, with its tokens if they are sent.
+Returns whether the completion can be ended."""
 
 
 class Permit(Struct, eq=False, kw_only=True):
-    """The caller's say on each HTTP request that one `Model.ask` sends. A model lets through what it raises.
-    This one permits everything.
+    """The caller's callbacks for each HTTP request that one `Model.ask` sends. A model does not catch what
+    they raise. This one permits everything.
 
-    `listen` is told of each completion's text as it grows, if the model can stream. When it says of all of
-    them that it is enough, the request ends there, and so do these completions. None: nobody listens.
+    `listen` is called with each completion's text as it grows, if the model can stream. When it returns True
+    for all of them, the request ends there, and so do these completions. None: no listener.
     """
 
     listen: Listener | None = None
 
     async def send(self) -> None:
-        """Awaited before each request that goes out. Raises AlreadyCached if it is not needed any more, and
-        BudgetExceeded if it is not allowed any more."""
+        """Awaited before each request. Raises AlreadyCached if it is no longer needed, and BudgetExceeded if
+        it is no longer allowed."""
 
     def failed(self, usage: Usage | None) -> None:
-        """Told of every request that was sent and brought nothing: `usage` is what was billed (`Usage()`:
-        nothing), None if that is uncertain."""
+        """Called for every request that was sent and had no completion: `usage` is what was billed
+        (`Usage()`: nothing), None if that is uncertain."""
 
     async def again(self) -> None:
         """Awaited before a request is sent again. Raises BudgetExceeded if the budget does not allow it."""
 
     def waiting(self, reason: str, number: int, most: int, seconds: float) -> None:
-        """Told that retry `number` of `most` follows after so many seconds."""
+        """Called before retry `number` of `most`, which follows after this number of seconds."""
 
 
 PERMITTED = Permit()
@@ -401,8 +402,8 @@ PERMITTED = Permit()
 
 @final
 class Address(Struct, frozen=True):
-    """Where a model is, if not at its provider's own address: the URL without secrets, the file of a project
-    that named it (None: the user did), and whether it gets a key."""
+    """The address of a model, if not its provider's own: the URL without secrets, the file of a project that
+    named it (None: the user did), and whether it gets a key."""
 
     url: str
     named_by: str | None
@@ -415,16 +416,16 @@ class Address(Struct, frozen=True):
 
 
 class Model(Protocol):
-    """A model that completes prompts. A subclass inherits the defaults of `endpoint`, `refuses`, `limit`
-    and `close`.
+    """A model that completes prompts. A subclass inherits the defaults of `endpoint`, `refuses`, `limit` and
+    `close`.
 
     The contract, which every implementation passes in `tests/contracts/test_models.py`:
     - `ask` returns between 1 and n completions, or raises ModelError; it never returns an empty reply and
-      swallows no other exception; cancelling it leaves nothing running.
-    - Fewer than n completions are allowed (an endpoint without `n` returns 1): the caller asks for the rest.
+      suppresses no other exception; cancelling it leaves nothing running.
+    - Fewer than n completions are allowed (an endpoint without `n` returns 1): the caller requests the rest.
     - It obeys its own limits (rate, timeouts, retries) and counts HTTP requests in `Reply.requests`.
-    - It awaits `permit.send` before each request that it sends, calls `permit.failed` after each that
-      brought nothing, and awaits `permit.again` before it sends one again.
+    - It awaits `permit.send` before each request that it sends, calls `permit.failed` after each without a
+      completion, and awaits `permit.again` before it sends one again.
     - `price` is None if unknown, never 0 for "don't know".
     """
 
@@ -433,12 +434,12 @@ class Model(Protocol):
     simulated: bool
     """Whether completions are made up by a simulator; every output that depends on it says so."""
     tools: bool = False
-    """Whether it takes `Request.tools` and returns `Completion.calls`, unless it `refuses` "tools"."""
+    """Whether it supports `Request.tools` and returns `Completion.calls`, unless it `refuses` "tools"."""
     endpoint: str = ""
     """The URL that the name belongs to, without secrets; empty if the name alone identifies the model
     (OpenAI's own, local ones, the simulator)."""
     address: Address | None = None
-    """What results and summaries tell of `endpoint`; None if that is empty."""
+    """The description of `endpoint` in results and summaries; None if that is empty."""
 
     @property
     def price(self) -> Price | None:
@@ -446,7 +447,7 @@ class Model(Protocol):
 
     @property
     def batch(self) -> int:
-        """How many completions one request may ask for (1 if `n` is refused)."""
+        """Maximum number of completions in one request (1 if `n` is refused)."""
 
     @property
     def refuses(self) -> frozenset[str]:
@@ -457,7 +458,7 @@ class Model(Protocol):
         """Up to n completions of a request: the samples numbered from `first` on."""
 
     def limit(self, rpm: float | None, tpm: float | None) -> None:
-        """Send no more than so many requests and tokens per minute from now on."""
+        """Set the maximum numbers of requests and tokens per minute."""
         return
 
     async def close(self) -> None:
@@ -467,12 +468,12 @@ class Model(Protocol):
 
 @final
 class ModelOptions(Struct, frozen=True):
-    """What a provider makes a model with. None means the model's own default.
+    """The options with which a provider opens a model. None means the model's own default.
 
     - `simulators` are the program's simulator functions by prompt; `version` changes when their file does.
-      `declared` gives the models that the file declares, by name, each with its numbers as it declares them.
+      `declared` has the models that the file declares, by name, each with its declared numbers.
     - `base_url`, `retries`, `timeout_s`, `rpm` and `tpm` (requests and tokens per minute) are for endpoints.
-    - `prices` is a file of prices, `known` the file that remembers what endpoints refuse (None: no memory).
+    - `prices` is a file of prices, `known` the file of learned refusals of endpoints (None: none).
     - `batches` is the folder of provider batches; if given, requests are sent in such batches.
     - `sleep` makes a simulated model take its time on the running (virtual) loop.
     """
@@ -493,7 +494,7 @@ class ModelOptions(Struct, frozen=True):
 
 
 class Provider(Protocol):
-    """What an entry point of the group `gotlang.models` names: usually a class of models."""
+    """The object of an entry point of the group `gotlang.models`: usually a class of models."""
 
     about: str
     """One line for `gotc models`."""

@@ -1,10 +1,10 @@
-"""Provider batches: requests that wait together are sent as one file, at half the price and within a day.
+"""Provider batches: waiting requests are sent as one file, at half the price and within a day.
 
 Requests are gathered until none has come for a while, which is when all operations wait for completions. They
 are uploaded as JSON lines, a batch of them is created and polled, and each result goes to its request. A
 provider that fails one line fails that request alone.
 
-Batches under way are remembered in a folder: a run that is killed leaves its batches with the provider, and
+Batches in progress are recorded in a folder: a run that is killed leaves its batches with the provider, and
 the next run that sends the same requests takes the results from there, however the first one ended.
 """
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 GATHER_S = 2.0
-"""Seconds without a new request after which those that wait are sent."""
+"""Seconds without a new request after which the waiting ones are sent."""
 FIRST_POLL_S, MAX_POLL_S = 1.0, 60.0
 """Seconds between two polls of a batch: they double."""
 MAX_FAILED_POLLS = 20
-"""Polls in a row that may fail before the run goes on without the batch."""
+"""Consecutive polls that may fail before the run continues without the batch."""
 MAX_LINES = 50_000
 MAX_BYTES = 100_000_000
 """Size of one file; providers allow twice as many bytes."""
 MAX_RESULT = 100_000
-"""Bytes that a file of results may have for each request that waits for one."""
+"""Maximum bytes of a file of results for each request in it."""
 REMEMBERED_S = 29 * 86400
 """Seconds after which a batch is forgotten: providers keep results for a month."""
 
@@ -54,7 +54,7 @@ _LOG = logging.getLogger("gotlang.batches")
 @final
 @dataclass(frozen=True, slots=True)
 class ProviderBatch:
-    """A batch under way. `token` is its name here, `id` the provider's (None until it is known to exist),
+    """A batch in progress. `token` is its name here, `id` the provider's (None until it is known to exist),
     `lines` the digests of its requests, `created` a Unix time."""
 
     token: str
@@ -71,8 +71,8 @@ class ProviderBatch:
 
 @final
 class PendingBatches:
-    """The batches of one endpoint that are under way, one JSON file each: from before a batch is created
-    until all its results were delivered. Raises UsageError if the folder is not writable."""
+    """The batches of one endpoint in progress, one JSON file each: from before a batch is created until all
+    its results were delivered. Raises UsageError if the folder is not writable."""
 
     def __init__(self, folder: Path, endpoint: str) -> None:
         self._folder = folder
@@ -95,26 +95,26 @@ class PendingBatches:
                 self._remember(batch)
 
     def find(self, line: str) -> ProviderBatch | None:
-        """The batch that a request is in."""
+        """The batch that contains a request."""
         return self._batches.get(self._by_line.get(line, ""))
 
     def add(self, lines: Sequence[str]) -> ProviderBatch:
-        """Remember a batch that is about to be created."""
+        """Record a batch that is about to be created."""
         return self._write(ProviderBatch(uuid.uuid4().hex, self._endpoint, tuple(lines), time.time()))
 
     def name(self, batch: ProviderBatch, id: str) -> ProviderBatch:
-        """Remember the provider's name of a batch."""
+        """Record the provider's name of a batch."""
         return self._write(replace(batch, id=id))
 
     def drop(self, batch: ProviderBatch) -> None:
-        """Forget a batch of which nothing will come."""
+        """Remove a batch that will have no results."""
         self._batches.pop(batch.token, None)
         for line in batch.lines:
             self._by_line.pop(line, None)
         _delete(self.path(batch))
 
     def forget(self, delivered: Collection[str]) -> None:
-        """Forget the batches of which every result was delivered."""
+        """Remove the batches all of whose results were delivered."""
         for batch in list(self._batches.values()):
             if all(line in delivered for line in batch.lines):
                 self.drop(batch)
@@ -131,12 +131,12 @@ class PendingBatches:
         self._by_line.update(dict.fromkeys(batch.lines, batch.token))
 
     def path(self, batch: ProviderBatch) -> Path:
-        """The file that remembers a batch."""
+        """The file that records a batch."""
         return self._folder / f"{batch.token}.json"
 
 
 def _delete(path: Path) -> None:
-    # If that fails, its results are found once more: no reason to end a run.
+    # If that fails, its results are found again: no reason to end a run.
     with suppress(OSError):
         path.unlink()
 
@@ -149,9 +149,9 @@ class _UnreadableBatch(Exception):
 class BatchWire:
     """A `Wire` whose `send` returns when the batch of the request has ended.
 
-    `pending` remembers what is under way. `sleep` waits for seconds, for tests. Failures come as HTTP
-    statuses: 503 for a request that the batch did not get to, 424 if a whole batch failed. One that cannot be
-    polled, or read, is remembered for the next run.
+    `pending` records batches in progress. `sleep` waits for seconds, for tests. Failures are reported as HTTP
+    statuses: 503 for a request that the batch did not process, 424 if a whole batch failed. One that cannot
+    be polled, or read, is kept for the next run.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class BatchWire:
         """Nothing to do: it gathers before it sends."""
 
     async def send(self, body: Mapping[str, Any], key: str) -> HttpResponse | NoResponse:
-        """Have a chat completion made with the next batch. `key` distinguishes requests of equal bodies."""
+        """Send a chat completion with the next batch. `key` distinguishes requests with equal bodies."""
         line = hashlib.sha256(json.dumps([key, body], sort_keys=True).encode()).hexdigest()[:48]
         result = self._results.get(line)
         if result is None:
@@ -202,7 +202,7 @@ class BatchWire:
                 self._delivered.add(line)
 
     async def close(self) -> None:
-        """Stop polling, forget the batches that were delivered, and release connections."""
+        """Stop polling, remove the batches that were delivered, and release connections."""
         tasks = [task for task in (self._gathering, *self._collecting.values()) if task is not None]
         for task in tasks:
             task.cancel()
@@ -220,13 +220,13 @@ class BatchWire:
             try:
                 batch = self._pending.add(list(lines))
             except GotError as error:
-                # What could not be found again is not sent.
+                # Requests whose batch could not be found are not sent.
                 self._deliver(ProviderBatch("", "", tuple(lines), 0.0), {}, _failure(424, error.message))
             else:
                 self._collect(batch, b"".join(lines.values()))
 
     def _collect(self, batch: ProviderBatch, content: bytes | None = None) -> None:
-        """Start to wait for the results of a batch; `content` is what it is to be created from."""
+        """Start to wait for the results of a batch; `content` is the content of a new one."""
         if batch.token not in self._collecting:
             self._collecting[batch.token] = asyncio.create_task(self._collected(batch, content))
 
@@ -252,7 +252,7 @@ class BatchWire:
         except GotError as error:
             self._leave(batch, f"cannot be remembered: {error.message}")
         except Exception as error:
-            # A response that neither the SDK nor we understand: the one who waits is told.
+            # Neither the SDK nor we understand the response: the waiting caller is told.
             self._leave(batch, f"cannot be polled: the response is invalid ({type(error).__name__})")
         else:
             missing = _failure(503, f"{batch.shown} ended without a response to this request")
@@ -261,7 +261,7 @@ class BatchWire:
             del self._collecting[batch.token]
 
     def _leave(self, batch: ProviderBatch, words: str) -> None:
-        """Its results do not come now. It stays remembered, for the next run."""
+        """Stop waiting for its results. It stays recorded, for the next run."""
         self._unknown.update(batch.lines)
         path = escaped(str(self._pending.path(batch)))
         words = f"{batch.shown} {words}; the next run continues with it (without {path} it sends all anew)"
@@ -278,7 +278,7 @@ class BatchWire:
     async def _created(self, batch: ProviderBatch, content: bytes) -> ProviderBatch:
         client = self._connected()
         file = await client.files.create(file=("gotc.jsonl", content), purpose="batch")
-        # A retry might create it twice: if no response comes, its token finds it.
+        # A retry might create it twice: if no response arrives, its token finds it.
         made = await client.with_options(max_retries=0).batches.create(
             input_file_id=file.id,
             endpoint="/v1/chat/completions",
@@ -293,7 +293,7 @@ class BatchWire:
         return self._pending.name(batch, made.id)
 
     async def _found(self, batch: ProviderBatch) -> ProviderBatch:
-        """A batch that may or may not have been created: the run was killed in that moment."""
+        """A batch that may or may not have been created, because the run was killed at that moment."""
         async for made in self._connected().batches.list(limit=100):
             if (made.metadata or {}).get("gotc") == batch.token:
                 return self._pending.name(batch, made.id)
@@ -309,7 +309,7 @@ class BatchWire:
         while True:
             try:
                 found = await client.batches.retrieve(batch.id)
-                # A gateway may say 200 to anything, without a batch in it.
+                # A gateway may answer anything with 200, without a batch in it.
                 failures = 0 if isinstance(found.status, str) else failures + 1
                 if failures > MAX_FAILED_POLLS:
                     raise ValueError("no status")
@@ -337,7 +337,7 @@ class BatchWire:
                 damaged += _read_results(content.text, results)
         missing = sum(line not in results for line in batch.lines)
         if missing and (damaged or found.status == "completed"):
-            # They may have been charged, and may be read the next time: nothing is sent for them again.
+            # They may have been charged, and may be readable next time: nothing is sent for them again.
             raise _UnreadableBatch(f"{missing} of {len(batch.lines)} results are missing or damaged")
         _LOG.info("batch %s: %s, %d of %d results", batch.id, found.status, len(results), len(batch.lines))
         return results
@@ -367,7 +367,8 @@ def _files(waiting: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
 
 
 def _read_results(text: str, found: dict[str, HttpResponse]) -> int:
-    """Add the results in a provider's file, by line; how many lines of it are invalid, and left out."""
+    """Add the results in a provider's file, by line; returns how many lines of it are invalid, and left
+    out."""
     damaged = 0
     # Only `\n` ends a line; `splitlines` would cut at characters that a completion may contain.
     for row in text.split("\n"):

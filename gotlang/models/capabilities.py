@@ -1,4 +1,4 @@
-"""What an endpoint accepts, learned from what it refuses, and remembered from run to run.
+"""Capabilities of endpoints, learned from what they refuse, and remembered from run to run.
 
 A refused setting is left out, renamed or emulated, and named in the reply's notes. The one setting that is
 never left out is the limit on output tokens, since a budget depends on it.
@@ -37,9 +37,9 @@ OPTIONAL = (
     "grammar",
 )
 PREFILL = "prefill"
-"""That a request ends in an assistant's turn, which the response continues."""
+"""A request that ends in an assistant's turn, which the response continues."""
 CONTINUING = {"continue_final_message": True, "add_generation_prompt": False}
-"""How vLLM and SGLang are told so; llama.cpp and Ollama do it by themselves."""
+"""The settings by which vLLM and SGLang enable that; llama.cpp and Ollama do it without."""
 _NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system", PREFILL, "tools", "stream"))
 Positive = Annotated[int, Meta(ge=1)]
 _SEEDS = 2**31
@@ -56,7 +56,7 @@ _MENTIONS = {
         "tools": r"\btools?\b|\bfunction(?:_?call|_?declaration| calling)",
         PREFILL: r"\bprefill|continue_final_message|add_generation_prompt",
         "n": r"\bn\b|\bn_cmpl\b|completion choice|number of slots",
-        # What other protocols call them.
+        # Their names in other protocols.
         "effort": r"\b(?:reasoning_?)?effort\b|\bthinking_?level\b",
         "thinking_budget": r"\bthinking(?:_?budget)?\b|\bbudget_tokens\b",
         "top_p": r"\btop_?p\b",
@@ -94,7 +94,7 @@ class Refusal:
 @final
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What is known of an endpoint and model so far.
+    """The known capabilities of an endpoint and model.
 
     `most` completions are requested at a time until something is learned; `good` is the largest number that
     worked, `bad` the smallest that did not. `token_limit` is the name of the token limit that is tried first.
@@ -108,8 +108,8 @@ class Capabilities:
 
     @property
     def batch(self) -> int:
-        """How many completions the next request may ask for. Bisects between a number that worked and one
-        that did not: refusals cost nothing."""
+        """Maximum number of completions in the next request. Bisects between a number that worked and one
+        that did not: refusals are free of charge."""
         if self.bad is None:
             return self.most
         return min(self.most, max(1, (self.good + self.bad) // 2))
@@ -122,18 +122,18 @@ class Capabilities:
 
     @property
     def learned(self) -> tuple[frozenset[str], int | None, int | None]:
-        """What was learned from refusals."""
+        """The refusals that were learned."""
         return self.refused, self.bad, self.good if self.bad is not None else None
 
     def without(self, refusal: Refusal) -> Capabilities:
-        """What is known after a refusal."""
+        """The capabilities after a refusal."""
         if refusal.name != "n":
             return replace(self, refused=self.refused | {refusal.name})
         bad = refusal.bad if self.bad is None else min(self.bad, refusal.bad)
         return replace(self, bad=bad, good=min(self.good, bad - 1))
 
     def returned(self, requested: int, got: int) -> Capabilities:
-        """What is known after a reply with `got` of `requested` completions."""
+        """The capabilities after a reply with `got` of `requested` completions."""
         if got < requested:
             return replace(self, good=got, bad=got + 1)
         good = max(self.good, requested)
@@ -142,8 +142,8 @@ class Capabilities:
     def settings(self, request: Request, first: int) -> dict[str, Any]:
         """The settings of a request that are set and accepted, without the token limit, as JSON values.
 
-        Samples of one seed would all be equal if each is a request of its own: `first` is added to the seed,
-        within the 31 bits that every endpoint takes.
+        Samples with one seed would all be equal if each is a request of its own: `first` is added to the
+        seed, within the 31 bits that every endpoint accepts.
         """
         s = request.settings
         given: dict[str, Any] = {
@@ -164,7 +164,7 @@ class Capabilities:
         }
 
     def sent(self, request: Request, n: int) -> list[str]:
-        """The names of all that a request for n completions has, and that an endpoint may refuse."""
+        """The names of all parts of a request for n completions that an endpoint may refuse."""
         sent = [self.limit_name] if self.limit_name else []
         if "system" not in self.refused and any(m.role == "system" for m in request.messages):
             sent.append("system")
@@ -175,7 +175,7 @@ class Capabilities:
         return [*sent, *self.settings(request, 0), *["n"] * (n > 1)]
 
     def turns(self, request: Request) -> list[Message]:
-        """The messages; the system's text leads the first user message if its role is refused."""
+        """The messages; if the system role is refused, its text is put before the first user message."""
         messages = [
             m if m.content.isascii() else structs.replace(m, content=encodable(m.content))
             for m in request.messages
@@ -192,7 +192,7 @@ class Capabilities:
         return messages
 
     def notes(self, request: Request, n: int) -> tuple[str, ...]:
-        """The settings of this request that the endpoint does not accept, in words."""
+        """The settings of this request that the endpoint does not accept, as sentences."""
         notes = [
             f"the endpoint refuses `{name}`: "
             + ("completions were cut here instead" if name == "stop" else "it was left out")
@@ -212,11 +212,11 @@ def continues(request: Request) -> bool:
 
 
 def find_refusal(words: str, parameter: str | None, sent: Collection[str], n: int) -> Refusal | None:
-    """The setting among those `sent` that the endpoint's words refuse; None if they are about something else.
+    """The setting among those `sent` that the endpoint's message refuses; None if it is about something else.
 
-    `parameter` is the endpoint's own name for it, if it gives one. A value out of range is not a refusal of
-    the setting: leaving it out would hide a mistake. A number of completions `n` out of range is one, with
-    its bound.
+    `parameter` is the endpoint's own name for it, if present. A value out of range is not a refusal of the
+    setting: leaving it out would hide an error. A number of completions `n` out of range is one, with its
+    bound.
     """
     name = _named(words, parameter, sent)
     out_of_range = _OUT_OF_RANGE.search(words) is not None
@@ -224,9 +224,9 @@ def find_refusal(words: str, parameter: str | None, sent: Collection[str], n: in
         return Refusal("n", n if out_of_range else 2)
     if name is None:
         return None
-    if name == "tools":  # a wrong schema of one is no refusal of all
+    if name == "tools":  # an invalid schema is not a refusal of all
         return Refusal(name) if _UNSUPPORTED.search(words) or "requires" in words else None
-    # A regular expression or a grammar that the endpoint cannot read is a mistake, and no refusal.
+    # A regular expression or a grammar that the endpoint cannot parse is an error, not a refusal.
     doubtful = name in ("regex", "grammar") or (name not in ("system", "response_format") and out_of_range)
     if doubtful and not _UNSUPPORTED.search(words):
         return None
@@ -264,32 +264,32 @@ class Learned:
 
 @final
 class CapabilityStore:
-    """The file of what was learned. An unreadable or unwritable file is ignored: it saves a few requests that
-    are refused, and costs nothing if it is lost."""
+    """The file of learned capabilities. An unreadable or unwritable file is ignored: it saves a few refused
+    requests, and losing it costs nothing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def all(self) -> list[Learned]:
-        """All that is not out of date, by endpoint and model."""
+        """All entries that have not expired, by endpoint and model."""
         found = [one for one in self._read() if time.time() - one.at < REMEMBERED_S]
         return sorted(found, key=lambda one: (one.endpoint, one.model))
 
     def start(self, endpoint: str, model: str, first: Capabilities) -> Capabilities:
-        """What a model starts with: `first`, and what was learned before."""
+        """The initial capabilities of a model: `first`, and what was learned before."""
         for one in self.all():
             if (one.endpoint, one.model) == (endpoint, model):
                 return replace(first, refused=first.refused | one.refused, good=one.good, bad=one.bad)
         return first
 
     def learn(self, endpoint: str, model: str, found: Capabilities) -> None:
-        """Remember what is known now."""
+        """Store the current capabilities."""
         new = Learned(endpoint, model, found.refused, found.good, found.bad, time.time())
         others = [one for one in self.all() if (one.endpoint, one.model) != (endpoint, model)]
         self._write([*others, new] if found.refused or found.bad is not None else others)
 
     def forget(self, model: str | None = None) -> int:
-        """Forget what was learned of a model, at any endpoint, or of all; returns how many were forgotten."""
+        """Delete the entries of a model, at any endpoint, or all; returns the number of deleted ones."""
         before = self._read()
         after = [one for one in before if model is not None and one.model != model]
         if len(after) < len(before):

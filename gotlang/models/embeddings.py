@@ -1,7 +1,7 @@
 """Embeddings as a model: `embeddings:MODEL` reads a prompt, and its response is the vector as a JSON list.
 
-So a vector is a response like any other: cached, billed, within the budget, recorded. An endpoint bills what
-it read; it writes nothing that is counted.
+So a vector is a response like any other: cached, billed, within the budget, recorded. An endpoint bills the
+input; there are no output tokens.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class OpenAIEmbeddings(OpenAIModel):
 
     @property
     def price(self) -> Price | None:
-        """The price of what it reads."""
+        """The price of input tokens."""
         return self._given_price or price_of(
             self.name, self._prices, base_url=self.at.url, seller=self.seller, reads_only=True
         )

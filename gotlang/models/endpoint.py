@@ -1,4 +1,4 @@
-"""Where an endpoint is and which key opens it; nothing here lets a key or a password into a text."""
+"""The address and the key of an endpoint; nothing here lets a key or a password into a text."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from gotlang.models.base import Address
 from gotlang.patterns import lazy_pattern
 
 NO_KEY = "no-key"
-"""Sent if no key is set: clients want one, and local servers accept any."""
+"""Sent if no key is set: clients require one, and local servers accept any."""
 
 _LOOKS_LIKE_A_KEY = lazy_pattern(r"\b(?:sk|gsk|xai|pplx)-[\w*.-]{4,}|(?<=Bearer )\S+")
 _MIN_SECRET = 6
 _MIN_SECRET_IN_COMPLETIONS = 16
-"""Characters of a secret that is searched in completions: a local server's key may be an ordinary word."""
+"""Minimum length of a secret that is searched for in completions: a local server's key may be an ordinary
+word."""
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
 _FOR_SOCKS = ("aiohttp_socks", "socksio")
-"""Modules that speak to SOCKS proxies, for our own connections and for the SDK's."""
+"""Modules for SOCKS proxies, for our own connections and for the SDK's."""
 ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS")
-"""What the SDK reads of the environment and sends along."""
+"""Environment variables that the SDK reads and sends."""
 
 
 @final
@@ -55,15 +56,16 @@ OPENAI = EndpointNames("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_A
 @final
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A base URL with its key. `key` stays out of `repr`, and so do `others`: further secrets that go over
-    the wire, such as a proxy's password."""
+    """A base URL with its key. `key` stays out of `repr`, and so do `others`: further secrets that are
+    transmitted, such as a proxy's password."""
 
     url: str
     key: str = field(repr=False)
     others: tuple[str, ...] = field(default=(), repr=False)
     names: EndpointNames = OPENAI
     project: Path | None = None
-    """The file of a project that named the address, if it is not the user's word: it gets no key."""
+    """The file of a project that named the address; None if the user named or trusts it. Such an address gets
+    no key."""
 
     @property
     def host(self) -> str:
@@ -72,7 +74,7 @@ class Endpoint:
 
     @property
     def address(self) -> Address | None:
-        """What results and summaries tell of it; None for the provider's own."""
+        """Its description in results and summaries; None for the provider's own."""
         named_by = None if self.project is None else str(self.project)
         return Address(self.identity, named_by, self.has_key) if self.identity else None
 
@@ -110,18 +112,18 @@ class Endpoint:
 
     @property
     def hint(self) -> str:
-        """What is often wrong with a base URL of this provider."""
+        """A frequent error in base URLs of this provider."""
         return " (most end in /v1)" if self.names.url.endswith("/v1") else ""
 
     @property
     def key_variable(self) -> str:
-        """The environment variable of its key: of its own if that is set, or if it may have no other."""
+        """The environment variable of its key: its own if that is set, or if it may have no other."""
         own = key_variable_of(self.host, urlsplit(self.url).port)
         return own if own and (keys.read(own) or self.project is not None) else self.names.key_variable
 
     @property
     def key_help(self) -> str:
-        """What to do where the endpoint refuses the key, or its absence."""
+        """Advice if the endpoint refuses the key, or its absence."""
         if self.project is not None and not self.has_key:
             why = f"no key was sent, since {self.project} named the address"
             return f"{why}: `gotc trust .` if you trust it, or set {self.key_variable}"
@@ -152,7 +154,7 @@ class Endpoint:
 
 
 def url_of(base_url: str | ConfiguredUrl | None, names: EndpointNames = OPENAI) -> str:
-    """`base_url`, else what the environment says, else the provider's own; one in a file comes after the
+    """`base_url`, else the environment variable's, else the provider's own; a URL from a file comes after the
     environment."""
     in_file = base_url.url if isinstance(base_url, ConfiguredUrl) else None
     given = base_url if isinstance(base_url, str) else None
@@ -225,8 +227,8 @@ def find_endpoint(base_url: str | ConfiguredUrl | None = None, names: EndpointNa
 
 
 def account_headers(at: Endpoint) -> dict[str, str]:
-    """The headers that OpenAI's variables for an account ask for. An address that the user did not give
-    learns nothing of it. Raises UsageError for what can be no header."""
+    """The headers for OpenAI's account variables. They are not sent to an address that the user did not give.
+    Raises UsageError for an invalid header."""
     organization, project, custom = ("" if at.project else keys.read(name) for name in ACCOUNT)
     found = {"OpenAI-Organization": organization, "OpenAI-Project": project}
     for line in custom.split("\n"):
@@ -241,7 +243,7 @@ def account_headers(at: Endpoint) -> dict[str, str]:
 
 
 def _check_proxies() -> None:
-    """Raise UsageError for an invalid proxy: HTTP clients would fail on it in words of their own."""
+    """Raise UsageError for an invalid proxy, about which HTTP clients would report a less helpful error."""
     for name, url in proxies():
         parts = _split(url)
         if parts is None or parts.scheme not in ("http", "https", "socks5", "socks5h"):
@@ -251,7 +253,7 @@ def _check_proxies() -> None:
 
 
 def _proxy_secrets() -> tuple[str, ...]:
-    """The passwords of the proxies, in every form that they have on the wire or in the environment."""
+    """The passwords of the proxies, in every form in which they are transmitted or written."""
     found = []
     for _, url in proxies():
         parts = _split(url)
@@ -264,7 +266,7 @@ def _proxy_secrets() -> tuple[str, ...]:
 
 
 def proxies() -> Iterator[tuple[str, str]]:
-    """The proxies that the environment names, which HTTP clients use."""
+    """The proxies in the environment, which HTTP clients use."""
     for name, value in os.environ.items():
         if name.lower() in _PROXY_VARIABLES and value.strip():
             yield name, value.strip() if "://" in value else f"http://{value.strip()}"

@@ -17,11 +17,11 @@ from gotlang.models.endpoint import Endpoint
 from gotlang.patterns import lazy_pattern
 
 MAX_WORDS = 300
-"""Characters of an endpoint's message that are shown."""
+"""Maximum length of an endpoint's message."""
 FIRST_WAIT_S = 0.5
 MAX_BACK_OFF_S = 30.0
 MAX_REQUESTED_WAIT_S = 600.0
-"""An endpoint that asks for a longer wait gets an error instead (a day's quota is used up)."""
+"""A requested wait that is longer is an error instead (a day's quota is used up)."""
 ANY_OTHER = ""
 FREE: Mapping[str, frozenset[int]] = {
     "api.openai.com": frozenset({429, 503}),
@@ -30,9 +30,9 @@ FREE: Mapping[str, frozenset[int]] = {
     "openrouter.ai": frozenset({429, 503}),
     ANY_OTHER: frozenset({429}),
 }
-"""By host, the statuses that turn a request away before a model sees it, so that it is free. Others that are
-worth a retry (408, 500, 502, 504, ...) may come from a gateway whose upstream did the work; so may 503
-from an endpoint that is not listed: proxies say that of a connection that broke."""
+"""By host, the statuses that reject a request before a model processes it, so that it is free. Others that
+are retried (408, 500, 502, 504, ...) may come from a gateway whose upstream did the work; so may 503 from an
+endpoint that is not listed: proxies return it for a connection that broke."""
 
 _NO_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_credits", "credit_limit")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -41,7 +41,7 @@ _DURATION = lazy_pattern(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 @final
 class HttpResponse(Struct, frozen=True):
-    """What the endpoint sent: header names are in lower case, the body is its text, unparsed."""
+    """A response of the endpoint: header names are in lower case, the body is its text, unparsed."""
 
     status: int
     headers: Mapping[str, str]
@@ -51,7 +51,7 @@ class HttpResponse(Struct, frozen=True):
 @final
 class NoResponse(Struct, frozen=True):
     """No complete response. `arrived`: the endpoint may have received, and charged, the request; `final`:
-    sending it again is no use."""
+    sending it again is useless."""
 
     reason: str
     arrived: bool
@@ -80,14 +80,15 @@ class RequestFailure(Struct, frozen=True):
 
     @classmethod
     def of(cls, response: HttpResponse | NoResponse, endpoint: Endpoint, *, reached: bool) -> Self:
-        """What a response other than a success means; see `from_no_response` for `reached`."""
+        """The failure that a response other than a success means; see `from_no_response` for `reached`."""
         if isinstance(response, NoResponse):
             return cls.from_no_response(response, endpoint, reached=reached)
         return cls.from_status(response, endpoint)
 
     @classmethod
     def from_no_response(cls, lost: NoResponse, endpoint: Endpoint, *, reached: bool) -> Self:
-        """Nothing came back. An endpoint that was never `reached` is not there: waiting does not help."""
+        """The failure if there was no response. An endpoint that was never `reached` does not exist: waiting
+        does not help."""
         if lost.arrived:
             return cls(lost.reason, retryable=not lost.final, congested=lost.timed_out, lost=True)
         help = f"check that the server at {endpoint.shown} runs, and the base URL (--base-url or "
@@ -170,8 +171,8 @@ def _error(body: str) -> tuple[str, str | None, str | None]:
 
 
 def back_off(failures: int, chance: random.Random) -> float:
-    """Seconds to wait after so many failures in a row: exponential, with up to half of it random, so that
-    requests which failed together do not return together."""
+    """Seconds to wait after this number of consecutive failures: exponential, with up to half of it random,
+    so that requests which failed together are not retried together."""
     whole = min(MAX_BACK_OFF_S, FIRST_WAIT_S * 2.0 ** min(failures - 1, 16))
     return whole * (0.5 + 0.5 * chance.random())
 
@@ -185,14 +186,14 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
         return wait
     told = [told_limit(headers, kind) for kind in ("requests", "tokens")]
     resets = [reset for _, remaining, reset in told if remaining == 0 and reset is not None]
-    # The reset is when a minute's whole allowance is back: a part of it is back within the minute.
+    # The reset is when a minute's whole allowance is restored: a part of it is available within the minute.
     return min(max(resets), 60.0) if resets else None
 
 
 def told_limit(headers: Mapping[str, str], kind: str) -> tuple[float | None, float | None, float | None]:
-    """What an endpoint tells of its limit of `requests` or `tokens` a minute: the limit, what is left, and in
-    how many seconds it is whole again. OpenAI's headers are `x-ratelimit-limit-requests` and the like,
-    Anthropic's `anthropic-ratelimit-requests-limit`, where the reset is a moment."""
+    """An endpoint's report on its limit of `requests` or `tokens` per minute: the limit, the remainder, and
+    the seconds until it is fully restored. OpenAI's headers are `x-ratelimit-limit-requests` and the like,
+    Anthropic's `anthropic-ratelimit-requests-limit`, where the reset is a point in time."""
     if f"anthropic-ratelimit-{kind}-limit" in headers:
         limit, left, reset = (
             headers.get(f"anthropic-ratelimit-{kind}-{part}") for part in ("limit", "remaining", "reset")
@@ -205,7 +206,7 @@ def told_limit(headers: Mapping[str, str], kind: str) -> tuple[float | None, flo
 
 
 def _until(moment: str | None, headers: Mapping[str, str]) -> float | None:
-    """Seconds until a moment such as `2026-01-31T12:00:00Z`; None for anything else."""
+    """Seconds until a time such as `2026-01-31T12:00:00Z`; None for anything else."""
     try:
         return max(0.0, _aware(datetime.fromisoformat(moment or "")).timestamp() - _now(headers))
     except (ValueError, OverflowError):
@@ -213,7 +214,7 @@ def _until(moment: str | None, headers: Mapping[str, str]) -> float | None:
 
 
 def _now(headers: Mapping[str, str]) -> float:
-    """The endpoint's own clock if it tells that, since ours may differ."""
+    """The time of the endpoint's own clock if known, since ours may differ."""
     return _timestamp(headers["date"]) if "date" in headers else time.time()
 
 
@@ -236,7 +237,7 @@ def _timestamp(text: str) -> float:
 
 
 def _aware(moment: datetime) -> datetime:
-    """A moment that is never local."""
+    """A time with a time zone."""
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 

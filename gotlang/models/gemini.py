@@ -29,7 +29,7 @@ SETTINGS = {
 }
 THINKING = {"effort": "thinkingLevel", "thinking_budget": "thinkingBudget"}
 NO_SIGNATURE = "skip_thought_signature_validator"
-"""What the API accepts in place of the signature of the thoughts before a call."""
+"""A value that the API accepts in place of the signature of the thoughts before a call."""
 
 
 class GeminiModel(HttpModel):
@@ -65,7 +65,7 @@ class GeminiModel(HttpModel):
         ]
 
     def body(self, request: Request, n: int, first: int, known: Capabilities) -> dict[str, Any]:
-        """A request in the form of generateContent: the system's text is not a content."""
+        """A request in the form of generateContent: the system text is not a content."""
         given = known.settings(request, first)
         config = {theirs: given[ours] for ours, theirs in SETTINGS.items() if ours in given}
         if "response_format" in given:
@@ -94,7 +94,7 @@ class GeminiModel(HttpModel):
 
     @staticmethod
     def parse(payload: dict[str, Any]) -> ParsedResponse:
-        """The candidates of a response. Nothing in it is trusted to be there."""
+        """The candidates of a response. No field is assumed to be present."""
         found = [_completion(candidate) for candidate in entries(payload.get("candidates"))]
         return ParsedResponse(found, _usage(payload.get("usageMetadata")))
 
@@ -161,7 +161,7 @@ def _tokens(chosen: object) -> tuple[tuple[str, float], ...]:
 
 
 def _usage(usage: object) -> Usage | None:
-    """The token counts; None if one is not a possible count. Those of thoughts are counted apart."""
+    """The token counts; None if one is not a possible count. Those of thoughts are counted separately."""
     if not isinstance(usage, dict):
         return None
     names = ("promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount")

@@ -61,8 +61,8 @@ MAX_COUNT = 10_000_000
 @final
 @dataclass(frozen=True, slots=True)
 class ParsedResponse:
-    """What a provider reads from a response body: all completions in it, and its token counts (None if they
-    are missing or invalid). `reads_only`: what it writes is not counted in tokens."""
+    """A parsed response body: all completions in it, and its token counts (None if they are missing or
+    invalid). `reads_only`: output is not counted in tokens."""
 
     completions: Sequence[Completion]
     usage: Usage | None = None
@@ -78,7 +78,7 @@ class HttpModel(Model):
     - `options`: see `ModelOptions`. The base URL is the option, else the provider's environment variable,
       else its own; the key comes from its environment variable only. `endpoint` is one whose key is known.
     - `price`: US dollars per million tokens; None looks it up by name and endpoint.
-    - `batch`: the most completions to ask for in one request; 1 never sends `n`.
+    - `batch`: maximum number of completions in one request; 1 never sends `n`.
     - `sleep`, `clock`, `chance`, `period_s` (the length of a minute): time and randomness, for tests.
 
     An instance belongs to one event loop. Raises UsageError for an invalid base URL, a missing key and
@@ -93,11 +93,11 @@ class HttpModel(Model):
     models_path: ClassVar[str]
     """Where the models are listed, below the base URL."""
     settings: ClassVar[frozenset[str]] = frozenset(OPTIONAL)
-    """The optional decoding settings that the provider has; others are left out, with a note."""
+    """The optional decoding settings that the provider supports; others are left out, with a note."""
     most: ClassVar[int] = 1
-    """The most completions that one request may ask for."""
+    """Maximum number of completions in one request."""
     fold: ClassVar[type[PartialResponse] | None] = None
-    """How its streams are put together; None: it does not stream."""
+    """The parser of its streams; None: it does not stream."""
     seller: ClassVar[str | None] = None
     """The provider's id in genai-prices if all its endpoints have its prices; None: the URL decides."""
     batches: ClassVar[bool] = False
@@ -133,7 +133,7 @@ class HttpModel(Model):
         self._given_price = price
         self._prices = options.prices
         if options.prices is not None:
-            _ = self.price  # a broken file is told at once
+            _ = self.price  # a broken file is reported at once
         self._wire = self._connect(options.timeout_s or DEFAULT_TIMEOUT_S, options.batches)
         self._limits = EndpointGate(
             options.rpm,
@@ -153,9 +153,9 @@ class HttpModel(Model):
             first, most=batch or self.most, refused=first.refused | (frozenset(OPTIONAL) - self.settings)
         )
         self.capabilities = first if self._store is None else self._store.start(self.at.shown, name, first)
-        """What the endpoint accepts, as far as is known."""
+        """The known capabilities of the endpoint."""
 
-    # What a provider defines
+    # Methods of a provider
 
     @staticmethod
     @abstractmethod
@@ -164,23 +164,24 @@ class HttpModel(Model):
 
     @abstractmethod
     def body(self, request: Request, n: int, first: int, known: Capabilities) -> dict[str, Any]:
-        """The JSON body that asks for n completions, with what `known` says of settings and messages."""
+        """The JSON body of a request for n completions, with the settings and messages that `known`
+        accepts."""
 
     @staticmethod
     @abstractmethod
     def parse(payload: dict[str, Any]) -> ParsedResponse:
-        """The completions in a response's JSON. Nothing in it may be trusted to be there."""
+        """The completions in a response's JSON. No field may be assumed to be present."""
 
     def _connect(self, timeout_s: float, batches: Path | None) -> Wire:
         return HttpWire(self.at, self.path, self.headers(self.at.key), timeout_s)
 
     def _first(self) -> Capabilities:
-        """What is known of the endpoint before the first request."""
+        """The capabilities of the endpoint before the first request."""
         return Capabilities(1)
 
     @staticmethod
     def names_in(payload: dict[str, Any]) -> list[str]:
-        """The names in a list of models. What it raises means that there is none."""
+        """The names in a list of models. An exception means that it is not a list of models."""
         return [str(entry["id"]) for entry in payload["data"]]
 
     # The provider, for the registry
@@ -198,7 +199,7 @@ class HttpModel(Model):
 
     @classmethod
     async def listed(cls, at: Endpoint, timeout_s: float) -> list[str]:
-        """The names of an endpoint's models. Raises ModelError if it does not tell them."""
+        """The names of an endpoint's models. Raises ModelError if it does not list them."""
         wire = HttpWire(at, cls.models_path, cls.headers(at.key), timeout_s)
         try:
             response = await wire.request("GET")
@@ -226,7 +227,7 @@ class HttpModel(Model):
 
     @property
     def batch(self) -> int:
-        """How many completions one request may ask for, as far as is known."""
+        """The known maximum number of completions in one request."""
         return self.capabilities.batch
 
     @property
@@ -236,10 +237,10 @@ class HttpModel(Model):
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """Between 1 and n completions. `latency_s` is that of the request that succeeded, without waiting for
-        limits. Raises ModelError if there is none, with the endpoint's words."""
+        limits. Raises ModelError if there is none, with the endpoint's message."""
         call = _Call(request, n, first, permit, self._limits.ticket())
         if self._in_batches:
-            # So that the next run finds what a killed one had requested.
+            # So that the next run finds the requests of a killed one.
             call.key = f"{request.key()}:{first}"
         while True:
             outcome = await self._attempt(call)
@@ -258,7 +259,7 @@ class HttpModel(Model):
                 await self._sleep(wait)
 
     def limit(self, rpm: float | None, tpm: float | None) -> None:
-        """Other limits per minute from now on."""
+        """Change the limits per minute."""
         self._limits.allow(rpm, tpm)
 
     async def close(self) -> None:
@@ -266,7 +267,7 @@ class HttpModel(Model):
         await self._wire.close()
 
     async def _attempt(self, call: _Call) -> Reply | RequestFailure:
-        """Send the request once, as the endpoint is known to accept it."""
+        """Send the request once, with the known capabilities of the endpoint."""
         known = self._known(call)
         if PREFILL in known.refused and continues(call.request):
             words = "it cannot continue an assistant's turn, with which this request ends"
@@ -320,7 +321,7 @@ class HttpModel(Model):
                 self._limits.in_vain(slot, lambda tries: back_off(tries, self._chance))
             if failure and failure.congested:
                 refused = isinstance(response, HttpResponse) and response.status == 429
-                # By chance one request may be refused often: how long all wait rests on all of them.
+                # By chance one request may be refused often: the wait of all depends on all of them.
                 wait = failure.wait_s or back_off(self._limits.refusals + 1, self._chance)
                 self._limits.congested(slot, wait, refused=refused)
         finally:
@@ -332,7 +333,7 @@ class HttpModel(Model):
         return outcome
 
     def _hearing(self, call: _Call, asked: int, known: Capabilities, cut: Sequence[str]) -> Hearing | None:
-        """What hears a stream if somebody listens."""
+        """The parser of a stream if there is a listener."""
         listen = call.permit.listen
         if listen is None or self.fold is None or "stream" in known.refused:
             return None
@@ -348,7 +349,7 @@ class HttpModel(Model):
         return Hearing(self.fold(), asked, listen, show, self._clock, read)
 
     def _succeeded(self, call: _Call, reply: Reply, asked: int) -> Reply:
-        """The reply with all that was sent for it. What was learned is known to have helped now."""
+        """The reply with all that was sent for it. The refusals learned on the way are now proven."""
         known = self._known(call).returned(asked, len(reply.completions))
         self._remember(known)
         if reply.usage_known:
@@ -370,7 +371,7 @@ class HttpModel(Model):
             self._store.learn(self.at.shown, self.name, learned)
 
     def _known(self, call: _Call) -> Capabilities:
-        """What the endpoint accepts, with what this call has learned and not yet proved."""
+        """The capabilities of the endpoint, including what this call has learned and not yet proven."""
         known = self.capabilities
         for refusal in call.refusals:
             known = known.without(refusal)
@@ -397,7 +398,7 @@ class HttpModel(Model):
         return True
 
     def _wait(self, failure: RequestFailure, call: _Call) -> float:
-        """Seconds until the next try: what the endpoint asks for, else more after each failure."""
+        """Seconds until the next try: the wait that the endpoint asks for, else more after each failure."""
         return failure.wait_s or back_off(call.failures + 1, self._chance)
 
     def _error(self, call: _Call, failure: RequestFailure) -> ModelError:
@@ -415,8 +416,8 @@ class HttpModel(Model):
 @final
 @dataclass(slots=True)
 class _Call:
-    """What one `ask` has seen so far. `lost` requests failed, and were charged or may have been. The last
-    one asked for `asked` completions, as what was `known` then allowed."""
+    """The state of one `ask`. `lost` requests failed, and were charged or may have been. The last one
+    requested `asked` completions, with the capabilities `known` then."""
 
     request: Request
     n: int
@@ -446,7 +447,7 @@ def read_body(
     """The up to n completions of a response body. `cut` are stop sequences that the endpoint did not obey.
 
     Missing or impossible usage counts as what was reserved for the request, with a note: a model may have
-    written what is not shown. Secrets that the endpoint repeats are masked.
+    written text that is not shown. Secrets that the endpoint repeats are masked.
     """
     try:
         payload = json.loads(body)
@@ -467,8 +468,8 @@ def read_stream(
     *,
     cut: Sequence[str] = (),
 ) -> Reply | RequestFailure:
-    """The same of a stream. Where the listener ended it, its completions end there, and what they cost is
-    estimated by what came."""
+    """The same for a stream. If the listener ended it, its completions end there, and their cost is estimated
+    from what has arrived."""
     if not hearing.complete:
         error = hearing.fold.error
         reason = "its stream is an error" if error else "its stream ended before its end"
@@ -517,7 +518,7 @@ def _read(
     read, wrote = token_bound(request), n * request.settings.max_tokens
     if usage.input_tokens <= 0 or (usage.output_tokens <= 0 < written):
         notes, known = ("the endpoint returned no valid usage: the cost is uncertain",), False
-        # Never less than what it did say, or showed.
+        # Never less than the endpoint reported, or showed.
         usage = Usage(max(usage.input_tokens, read), max(usage.output_tokens, wrote, written + len(found)))
     elif usage.input_tokens > read or usage.output_tokens > wrote:
         notes = (
@@ -578,5 +579,5 @@ def token_count(value: object) -> int | None:
 
 
 def entries(value: object) -> list[dict[str, Any]]:
-    """The objects in a list of a response; none if it is no list."""
+    """The objects in a list of a response; empty if it is not a list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

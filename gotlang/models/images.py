@@ -1,4 +1,4 @@
-"""Image files: their types, whether they are whole, and the most input tokens that one costs.
+"""Image files: their types, whether they are complete, and the maximum input tokens of each.
 
 Pixels are not decoded. The costs follow the rules that providers publish for their models:
 
@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 IMAGE_TOKENS: Final = 50_000
-"""Where no rule is known: more than the largest known one, that of gpt-4o-mini (48,169)."""
+"""Used if no rule is known: more than the largest known one, that of gpt-4o-mini (48,169)."""
 
 
 def _tiles(base: int, tile: int) -> int:
@@ -28,7 +28,7 @@ def _patches(factor: float) -> int:
 
 
 _ABOUT = 1.05
-"""Where a provider says `about`."""
+"""A margin where a provider says `about`."""
 _MOST: Final = {
     r"gpt-4o-mini": _tiles(2833, 5667),
     r"gpt-4o|chatgpt-4o|gpt-4-turbo|gpt-4\.5-preview": _tiles(85, 170),
@@ -47,8 +47,8 @@ _DATE = r"(-\d{4}-\d{2}-\d{2}|[-@]\d{8}|-latest|-preview)?"
 
 @lru_cache
 def image_tokens(model: str) -> int:
-    """The most input tokens of an image of any size for a model, by its name at its provider; IMAGE_TOKENS
-    for a model of which no rule is known."""
+    """The maximum input tokens of an image of any size for a model, by its name at its provider; IMAGE_TOKENS
+    for a model without a known rule."""
     known = (most for names, most in _MOST.items() if re.fullmatch(f"({names}){_DATE}", model))
     return next(known, IMAGE_TOKENS)
 
@@ -58,7 +58,7 @@ _JPEG_ALONE: Final = (0x01, *range(0xD0, 0xD8))
 
 
 def image_type(content: bytes) -> str | None:
-    """The MIME type of an image that models take, by its first bytes; None for anything else."""
+    """The MIME type of an image that models accept, by its first bytes; None for anything else."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):
@@ -69,7 +69,7 @@ def image_type(content: bytes) -> str | None:
 
 
 def is_whole(mime: str, content: bytes) -> bool:
-    """Whether an image of this type has its end. More bytes after that are no fault: decoders skip them."""
+    """Whether an image of this type has its end. Trailing bytes are not an error: decoders skip them."""
     try:
         match mime:
             case "image/png":

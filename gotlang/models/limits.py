@@ -23,20 +23,20 @@ from gotlang.models.base import Request, Usage, token_bound
 from gotlang.models.failures import told_limit
 
 Tokens = Callable[[], tuple[float, float]]
-"""The tokens that a request is likely to use, and the most it can. Called again while the request waits."""
+"""The likely and the maximum tokens of a request. Called again while the request waits."""
 
 MIN_WAIT_S = 1e-6
-"""A shorter wait would not move a clock that has run for long."""
+"""A shorter wait would not advance a clock that has run for long."""
 HEADROOM = 1.5
 """Multiple of a request's likely tokens that must be left: some requests use more."""
 
 # Window
 MARGIN = 0.02
-"""Share of a period added to it, since requests do not arrive in the order and at the time they left."""
+"""Share of a period added to it, since requests do not arrive in the order and at the time they were sent."""
 BURST = 0.5
 """Share of the limit that may be used at once."""
 SPACING = 0.95
-"""Share of the even distance between requests that is kept; the count itself enforces the limit."""
+"""Minimum distance of requests as a share of even spacing; the count itself enforces the limit."""
 SLACK = 0.02
 """Share of a period that a late request may catch up on."""
 MAX_TOLD_LIMIT = 1e12
@@ -46,35 +46,35 @@ MIN_RESET_S = 1e-3
 # Pace
 FIRST_CONCURRENCY, MAX_CONCURRENCY = 32.0, 1000.0
 UNSPACED = 4
-"""Requests that go out without a space before anything is known of the endpoint."""
+"""Requests that are sent without spacing before anything is known of the endpoint."""
 ROUND_TRIP_S = 0.05
 """Seconds that a refusal is expected to take, until a response was faster."""
 UNDER_WAY = 0.04
-"""Share of the requests so far that may be under way when the first refusal comes."""
+"""Share of the requests so far that may be in flight when the first refusal comes."""
 NARROWER, MIN_NARROWER, MAX_NARROWER, UNSURE = 0.001, 0.0002, 0.05, 0.02
-"""Shares by which a response narrows the space: usually, if the limit showed often, if it has not shown for
-long, and at first if the space may be a wrong guess."""
+"""Shares by which a response narrows the spacing: usually, if the limit showed often, if it has not shown for
+long, and at first if the spacing may be a wrong guess."""
 COUNTED_RESPONSES = 60.0
-"""Responses per period that narrow the space; of more, each narrows it less. Endpoints that count by the
-period refuse up to a period late, and the space must not be far off by then."""
+"""Responses per period that narrow the spacing; of more, each narrows it less. Endpoints that count by the
+period refuse up to a period late, and the spacing must not be far off by then."""
 WIDER, SOMEWHAT_WIDER, MUCH_WIDER = 1.08, 1.4, 2.0
-"""Factors by which a refusal widens the space: at least, at most if little was accepted since the last one,
+"""Factors by which a refusal widens the spacing: at least, at most if little was accepted since the last one,
 and at most."""
 SURE = 1.2
-"""A larger factor shows that the space was far off."""
+"""A larger factor shows that the spacing was far off."""
 ENOUGH = 1.1
-"""The space becomes at most this much wider than an even spread of the last period's requests."""
+"""Maximum width of the spacing relative to an even spread of the last period's requests."""
 SOON = 30
-"""Responses after a refusal within which the next refusal tells nothing new about the limit."""
+"""Responses after a refusal within which the next refusal provides no new information about the limit."""
 IN_VAIN = 1.4
-"""How much refusals that do not come at once may widen the space before it is given up: one refused in four
+"""How much refusals that do not come at once may widen the spacing before it is given up: one refused in four
 needs a third."""
 BY_CHANCE, REFUSALS = 3.0, 7
-"""If the space of so many refusals in turn grew by that factor, and as many are accepted between them,
-it is not the pace that is refused."""
+"""If the spacing at this number of consecutive refusals grew by that factor, and as many requests are
+accepted between them, the refusals are not caused by the pace."""
 TOO_WIDE = 3
-"""Refusals in turn, each at a space `BY_CHANCE` times wider than one that was accepted, after which it is not
-the pace that is refused either."""
+"""Consecutive refusals, each at a spacing `BY_CHANCE` times wider than one that was accepted, after which
+they are not caused by the pace either."""
 PROMPT = 3
 """Requests since the last refusal up to which the next one counts as coming at once."""
 QUIET = 130
@@ -84,7 +84,7 @@ BY_PERIOD = 4.0
 
 # Outages
 OUTAGE = 5
-"""Requests in a row that brought nothing, and may have been charged, after which one at a time is sent."""
+"""Consecutive requests without a completion that may have been charged, after which one at a time is sent."""
 PROBES = 6
 """Of those that are then sent one at a time, how many may fail until the endpoint is given up."""
 GIVEN_UP_S = 30.0
@@ -97,8 +97,7 @@ class Outage(Exception):
 
 @final
 class TokenEstimates:
-    """How many tokens a request is likely to use: moving averages per prompt, and over all prompts for a new
-    one."""
+    """The likely tokens of a request: moving averages per prompt, and over all prompts for a new one."""
 
     _WEIGHT = 0.2
 
@@ -108,7 +107,7 @@ class TokenEstimates:
         self._any_output: float | None = None
 
     def of(self, request: Request, n: int) -> tuple[float, float]:
-        """Input and output tokens that n completions are likely to use, and the most they can as providers
+        """The input and output tokens that n completions are likely to use, and the maximum as providers
         count it: the input, and `max_tokens` for each."""
         most = float(request.settings.max_tokens)
         each = min(most, self._outputs.get(request.prompt, self._any_output or most))
@@ -130,7 +129,7 @@ class TokenEstimates:
 
 @final
 class Take(Struct):
-    """What one request uses of a limit until a time: its likely `amount`, and the most it may count."""
+    """What one request uses of a limit until a time: its likely `amount`, and the maximum that may count."""
 
     until: float
     amount: float
@@ -139,11 +138,11 @@ class Take(Struct):
 
 @final
 class Window:
-    """What was used in the last `period_s` seconds, against `limit` (None: unknown, nothing waits).
+    """The usage in the last `period_s` seconds, against `limit` (None: unknown, nothing waits).
 
     The count slides, which satisfies servers that count by fixed minutes, by sliding ones, or by a bucket
-    that refills. A part of the limit may be used at once; the rest is spaced evenly, so that what comes late
-    is not refused in a heap. `headroom` is the multiple of a likely amount that must be left.
+    that refills. A part of the limit may be used at once; the rest is spaced evenly, so that late requests
+    are not refused in a burst. `headroom` is the multiple of a likely amount that must be left.
     """
 
     def __init__(self, period_s: float, limit: float | None = None, *, headroom: float = 1.0) -> None:
@@ -157,12 +156,12 @@ class Window:
         self._by_ceiling = False
         self._others_rate = self._others_until = 0.0
         self._next = 0.0
-        # Some providers count what a request may cost (its max_tokens), not what it did. That shows if they
-        # refuse although we counted much less, and nothing was dropped that they may still count.
+        # Some providers count the maximum cost of a request (its max_tokens), not the actual one. That shows
+        # if they refuse although we counted much less, and nothing was dropped that they may still count.
         self._whole = True
 
     def allow(self, limit: float | None) -> None:
-        """Another limit of the user's."""
+        """Change the user's limit."""
         self._own_limit = limit
 
     @property
@@ -173,19 +172,19 @@ class Window:
         )
 
     def used(self, now: float) -> float:
-        """How much counts against the limit now."""
+        """The amount that counts against the limit now."""
         self._expire(now)
         others = self._others_rate * max(0.0, self._others_until - now)
         return others + (self._ceilings if self._by_ceiling else self._amounts)
 
     def delay(self, amount: float, ceiling: float, now: float) -> float:
-        """Seconds until so much may be used, if nothing changes meanwhile."""
+        """Seconds until this amount may be used, if nothing changes meanwhile."""
         limit = self.limit
         if limit is None:
             return 0.0
         used = self.used(now)
         spaced = max(0.0, self._next - now) if used >= BURST * limit else 0.0
-        # What is more than the whole limit may go when nothing else counts.
+        # An amount above the whole limit may be used when nothing else counts.
         needed = ceiling if self._by_ceiling else min(ceiling, amount * self._headroom)
         excess = used + min(needed, limit) - limit
         if excess <= 0:
@@ -208,7 +207,7 @@ class Window:
         return SPACING * self._period * min(ceiling if self._by_ceiling else amount, limit) / limit
 
     def take(self, amount: float, ceiling: float, now: float) -> Take:
-        """Count so much from now on."""
+        """Count this amount from now on."""
         limit = self.limit
         self._expire(now)
         if limit is not None and self.used(now) >= BURST * limit:
@@ -220,21 +219,21 @@ class Window:
         return take
 
     def settle(self, take: Take, amount: float, ceiling: float) -> None:
-        """Correct what a request used, once that is known."""
+        """Correct the amount of a request, once it is known."""
         if take.until > 0:
             self._amounts += amount - take.amount
             self._ceilings += ceiling - take.ceiling
         take.amount, take.ceiling = amount, ceiling
 
     def told(self, limit: float | None, remaining: float | None, reset_s: float | None, now: float) -> None:
-        """What the endpoint's headers say. What they count above our own count was used by others."""
+        """Process the endpoint's headers. A usage above our own count is that of other clients."""
         if limit is None or not 0 < limit <= MAX_TOLD_LIMIT:
             return
         self._told_limit = limit
         if remaining is None:
             return
         self._others_until = now
-        # It comes back bit by bit until the reset: all at once would be a guess, and none a standstill.
+        # It is restored gradually until the reset: all at once would be a guess, and none a standstill.
         gone_in = max(MIN_RESET_S, min(self._span, reset_s or self._span))
         self._others_rate = max(0.0, limit - remaining - self.used(now)) / gone_in
         self._others_until = now + gone_in
@@ -258,23 +257,23 @@ class Window:
 
 @final
 class Pace:
-    """The space between requests and their concurrency, adapted to an endpoint whose limits are unknown.
+    """The spacing of requests and their concurrency, adapted to an endpoint whose limits are unknown.
 
     Such limits show in refusals only, and each refusal costs a request. So:
 
-    - Until the first refusal, requests go out the faster the more were accepted: few are then under way into
-      it, whatever the limit is.
+    - Until the first refusal, the rate grows with the number of accepted requests: few are then in flight
+      when it comes, whatever the limit is.
     - After refusals, requests are spaced: at first as an even spread of those accepted over the period, then
       wider with each refusal and a little narrower with each response. A limit that showed again and again
-      is probed less often; one that no longer shows, ever more.
+      is probed less often; one that no longer shows, more and more.
     - Concurrency rises by one per response until the endpoint is first congested, then by one per round; each
-      congestion halves it, but not below what the endpoint has lately been working on.
+      congestion halves it, but not below what the endpoint has lately been processing.
 
     Endpoints count by the period (then many seconds pass until the next request is accepted) or accept one
     after the other, as a bucket that refills. The pause that they ask for shows which.
 
-    `period_s` is what endpoints count over, `requests` the user's limit per period, `round_trip_s` the time
-    that a refusal takes.
+    `period_s` is the period over which endpoints count, `requests` the user's limit per period,
+    `round_trip_s` the time that a refusal takes.
     """
 
     def __init__(
@@ -300,11 +299,11 @@ class Pace:
         self._work = self._working = 0.0
 
     def delay(self, now: float) -> float:
-        """Seconds until the next request may go."""
+        """Seconds until the next request may be sent."""
         return self._next - now
 
     def sent(self, now: float, even_s: float) -> None:
-        """A request goes out. `even_s` is the space that uses the known limits evenly (0: none is known)."""
+        """A request is sent. `even_s` is the spacing that uses the known limits evenly (0: none is known)."""
         if self._counted_since is None:
             self._counted_since = now
         self._started = self._started if self._sent else now
@@ -321,7 +320,7 @@ class Pace:
         self._next = max(self._next, now) + (min(space, even_s) if even_s else space)
 
     def answered(self, sent: float, now: float, in_flight: int) -> None:
-        """The response to a request sent at `sent` came, with so many in flight."""
+        """The response to a request sent at `sent` arrived, with this number in flight."""
         self._responses += 1
         self._round_trip = min(self._round_trip, max(now - sent, 1e-4))
         self._work += now - sent
@@ -337,21 +336,21 @@ class Pace:
         self._believed = min(self._believed, self._space)
 
     def told(self, even_s: float) -> None:
-        """The endpoint tells its limits, which requests with this space use evenly: half of what that is per
-        period may be in flight."""
+        """Process the endpoint's limits, which requests with this spacing use evenly: half of the resulting
+        number per period may be in flight."""
         if self._doubling and even_s > 0:
             half = self._period / even_s / 2
             self.concurrency = max(self.concurrency, min(MAX_CONCURRENCY, half))
 
     def congested(self, sent: float, now: float, wait_s: float, *, refused: bool) -> bool:
         """The endpoint could not keep up with a request sent at `sent`, or refused it over a limit, and asks
-        for such a pause. Returns whether that was news: it is not if the request was sent before the last
-        change."""
+        for this pause. Returns whether that is new information: it is not if the request was sent before the
+        last change."""
         news = sent > self._changed_at
         if news:
             self._changed_at = now
             self._doubling = False
-            # Work done per second is how many were worked on, on average.
+            # By Little's law: work done per second times its duration is the number in progress, on average.
             working = max(self._working, self._work / max(self._elapsed(now), 1e-3)) if refused else 0.0
             self.concurrency = max(1.0, min(self.concurrency, max(self.concurrency / 2, working)))
             if refused:
@@ -385,20 +384,21 @@ class Pace:
         self._refused_at = self._quiet_since = now
 
     def _adapt(self, even: float, seen: float, lately: int) -> None:
-        """Widen the space. `even` spreads the requests of the last period, `seen` is the space in which the
-        `lately` accepted since the last refusal came."""
+        """Widen the spacing. `even` spreads the requests of the last period, `seen` is the spacing at which
+        the `lately` accepted ones since the last refusal came."""
         soon = self._responses < SOON
-        # The right space is between the one that was refused and the one that worked for long.
+        # The right spacing is between the one that was refused and the one that worked for long.
         between = 1.0 if soon else math.sqrt(self._held / self._space)
         least, most = WIDER, (MUCH_WIDER if lately > PROMPT else SOMEWHAT_WIDER)
         if self._by_period:
-            # It refuses until the period has passed: the space that used up the last one is enough.
+            # It refuses until the period has passed: the spacing that used up the last one is sufficient.
             seen = min(seen, ENOUGH * even) if lately > PROMPT else 0.0
             least = max(1.0, min(WIDER, ENOUGH * even / self._space))
         factor = min(most, max(least, seen / self._space, between))
         self._widened.append((self._space, lately))
         if self._widened[-1][0] > BY_CHANCE * self._widened[0][0] and len(self._widened) == REFUSALS:
-            # Twice the space halves what a limit refuses. What goes on as before is refused by chance.
+            # Doubling the spacing halves the refusals of a limit. If the rate of refusals stays, they are by
+            # chance.
             accepted = sorted(count for _, count in self._widened)[1:-1]
             if sum(accepted) >= len(accepted) and max(accepted) <= 4 * PROMPT:
                 self._refused_by_chance()
@@ -416,11 +416,11 @@ class Pace:
         if lately <= PROMPT:
             self._believed = self._space
         elif self._space > IN_VAIN * self._believed:
-            # Whatever the refusals are for, it is not the pace.
+            # Whatever the reason of the refusals is, it is not the pace.
             self._spaced, self._by_period, self._space = False, False, 0.0
 
     def _refused_by_chance(self) -> None:
-        """Give the space up for a while."""
+        """Drop the spacing for a while."""
         self._spaced, self._by_period, self._space, self._too_wide, self._next = False, False, 0.0, 0, 0.0
         self._widened.clear()
         self._by_chance_until = self._changed_at + self._period / 4
@@ -507,8 +507,8 @@ class FairSemaphore:
 class EndpointGate:
     """The gate in front of one endpoint.
 
-    `requests` and `tokens` are allowed per `period_s` seconds; None is learned from the endpoint's headers or
-    refusals, which take `round_trip_s` to come back. `clock` returns seconds, `sleep` waits for some.
+    `requests` and `tokens` are allowed per `period_s` seconds; if None, they are learned from the endpoint's
+    headers or refusals, which take `round_trip_s`. `clock` returns seconds, `sleep` waits for some.
     `unlimited` lets everything through at once.
     """
 
@@ -538,17 +538,17 @@ class EndpointGate:
         self._out_since = 0.0
         self._refused_at = -math.inf
         self.refusals = 0
-        """How often in a row the endpoint was congested, one after the other."""
+        """Number of consecutive congestions of the endpoint."""
         self.in_flight = 0
-        """How many requests are on the wire."""
+        """Number of requests in flight."""
 
     @property
     def concurrency(self) -> int:
-        """How many requests may be in flight."""
+        """The maximum number of requests in flight."""
         return int(self._pace.concurrency)
 
     def allow(self, requests: float | None, tokens: float | None) -> None:
-        """Other limits per period from now on; what was sent counts against them."""
+        """Change the limits per period from now on; earlier requests count against them."""
         self._requests.allow(requests)
         self._tokens.allow(tokens)
         self._changed.set()
@@ -574,8 +574,8 @@ class EndpointGate:
             self._turn.release()
 
     def release(self, slot: SendSlot, tokens: float | None, headers: Mapping[str, str]) -> None:
-        """Return a slot. `tokens` is what the request used: 0 if it was refused, None if that is unknown, so
-        that what was expected stays counted."""
+        """Return a slot. `tokens` is the usage of the request: 0 if it was refused, None if unknown, so that
+        the expected amount stays counted."""
         now = self._clock()
         if tokens is not None:
             self._tokens.settle(slot.tokens, tokens, slot.tokens.ceiling if tokens else 0.0)
@@ -602,12 +602,12 @@ class EndpointGate:
 
     @property
     def outage(self) -> bool:
-        """Whether one request at a time finds out if the endpoint works again."""
+        """Whether requests are sent one at a time to find out if the endpoint works again."""
         return self._in_vain >= OUTAGE
 
     def in_vain(self, slot: SendSlot, wait: Callable[[int], float]) -> None:
-        """A request brought nothing, and may have been charged. `wait` gives the seconds until the next try,
-        from its number."""
+        """A request had no completion, and may have been charged. `wait` returns the seconds until the next
+        try, from its number."""
         now = self._clock()
         if not self.outage:
             self._in_vain += 1
@@ -624,7 +624,7 @@ class EndpointGate:
         self._in_vain = self._probes = self.refusals = 0
 
     def _even(self, tokens: float, ceiling: float) -> float:
-        """The space between requests of this size that uses the known limits evenly; 0 without limits."""
+        """The spacing of requests of this size that uses the known limits evenly; 0 without limits."""
         return max(self._requests.space(1, 1), self._tokens.space(tokens, ceiling))
 
     def _delay(self, tokens: float, ceiling: float) -> float:
@@ -639,7 +639,7 @@ class EndpointGate:
         )
 
     async def _wait(self, delay: float) -> None:
-        """Until the delay is over, or something changed that may shorten it."""
+        """Wait until the delay is over, or until a change that may shorten it."""
         self._changed = asyncio.Event()  # of this run's event loop: a model may serve several, one by one
         if delay == math.inf:
             await self._changed.wait()

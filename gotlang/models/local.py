@@ -49,7 +49,7 @@ REQUEST_TIMEOUT_S = 600.0
 class LocalModel(Model):
     """A model in a process of its own, which `command` starts on the first request.
 
-    `slots` is how many requests it serves at a time; the others wait here, where no timeout runs. Raises
+    `slots` is the number of requests it serves at a time; the others wait here, where no timeout runs. Raises
     ModelError from `ask` if the process does not start.
     """
 
@@ -59,9 +59,9 @@ class LocalModel(Model):
     batch = 1
     price: Price | None = FREE
     serves: ClassVar[type[OpenAIModel]] = OpenAIModel
-    """Whose protocol the process speaks."""
+    """The provider whose protocol the process uses."""
     suffix: ClassVar[str] = ""
-    """What the name ends in, so that no cache mixes what one file's weights are used for."""
+    """The suffix of the name, so that no cache mixes the uses of one file's weights."""
 
     def __init__(self, name: str, command: Sequence[str], *, slots: int = 1, price: Price = FREE) -> None:
         self.name = name
@@ -92,7 +92,7 @@ class LocalModel(Model):
 
     @classmethod
     def known_price(cls, name: str, options: ModelOptions) -> Price:
-        """The price in the user's file, else nothing."""
+        """The price in the user's file, else zero."""
         if options.prices is None:
             return FREE
         return price_of(name, options.prices, base_url="http://127.0.0.1") or FREE
@@ -136,7 +136,7 @@ class LocalModel(Model):
                 stdout=asyncio.subprocess.PIPE,
                 stderr=stderr,
                 env={name: value for name, value in os.environ.items() if name != OPENAI.key_variable},
-                # Ctrl-C is for the run; that ends this process when it has ended.
+                # Ctrl-C is for the run, which ends this process at its end.
                 start_new_session=True,
             )
             self._process = process
@@ -156,7 +156,7 @@ class LocalModel(Model):
 
 @final
 class LocalEmbeddings(LocalModel):
-    """The embeddings of a local model: the mean of what its last layer says of each token."""
+    """The embeddings of a local model: the mean of the last layer's vectors of the tokens."""
 
     about = "vectors of texts by a model on this machine: `local-embeddings:NAME`"
     serves = OpenAIEmbeddings

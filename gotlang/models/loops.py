@@ -24,7 +24,7 @@ from typing import final
 
 @final
 class _JumpingSelector(selectors.DefaultSelector):
-    """Polls files without waiting, and advances the clock by what the loop meant to wait."""
+    """Polls files without waiting, and advances the clock by the time that the loop intended to wait."""
 
     now = 0.0
     still = 0
@@ -59,5 +59,5 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._virtual.still -= 1
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        """Really wait until the threads have ended: a virtual timeout would give them no time at all."""
+        """Wait in real time until the threads have ended: a virtual timeout would expire immediately."""
         await super().shutdown_default_executor()

@@ -1,4 +1,4 @@
-"""Images and files that prompts show: looked at before anything is sent, told apart by their content."""
+"""Images and files in prompts: checked before anything is sent, identified by their content."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ TEXTS: Final = {
     ".json": "application/json",
     ".md": "text/markdown",
 }
-"""The kinds of text files; another one is plain text."""
+"""The kinds of text files; others are plain text."""
 
 
 def media_of(kind: str, path: str) -> Media:
-    """An image or a file at a path. Raises UsageError if it is not there, too large, cut off, or not one that
-    models take."""
+    """An image or a file at a path. Raises UsageError if it is missing, too large, cut off, or not of a
+    supported type."""
     if not path:
         what = "an image" if kind == "image" else "a file"
         raise UsageError("it is empty", help=f"write the path of {what}")
@@ -55,7 +55,7 @@ def _media(kind: str, path: str, changed_ns: int, size: int) -> Media:
     mime = _mime(kind, path, content)
     if mime is None:
         known = "PNG, JPEG, GIF or WebP" if kind == "image" else "PDF or text in UTF-8"
-        raise UsageError(f"{path} is no {kind} that models take", help=f"it must be {known}")
+        raise UsageError(f"{path} is not a supported {kind}", help=f"it must be {known}")
     if kind == "image" and not is_whole(mime, content):
         raise UsageError(f"{path} is cut off: its end is missing", help="copy or download the image again")
     return Media(kind, mime, hashlib.sha256(content).hexdigest(), path)
@@ -108,14 +108,14 @@ def media_in(types: Mapping[str, Type], values: Mapping[str, Any]) -> dict[tuple
 
 
 def moved(type_: Type, value: Any, folder: Path) -> Any:
-    """A value of a data file, with the paths in it seen from the working folder. They are inside of the
-    file's own folder: a file of a stranger names no others. Raises UsageError."""
+    """A value of a data file, with its paths made relative to the working folder. They must be inside the
+    file's own folder: an untrusted file may not name others. Raises UsageError."""
     match type_:
         case _ if type_ in (IMAGE, FILE):
             path = folder / value
             if not real_path(path).is_relative_to(real_path(folder)):
                 help = "move it there, or name it with --input"
-                raise UsageError(f"`{value}` is outside of the data file's folder", help=help)
+                raise UsageError(f"`{value}` is outside the data file's folder", help=help)
             media_of(str(type_), str(path))
             return str(path)
         case OptionalType(inner=inner) if value is not None:

@@ -19,7 +19,8 @@ from gotlang.models.wire import HttpWire, Wire
 
 
 class OpenAIModel(HttpModel):
-    """A model behind an OpenAI-compatible endpoint. It learns what that accepts: many refuse some setting."""
+    """A model behind an OpenAI-compatible endpoint, whose capabilities are learned: many refuse some
+    setting."""
 
     about = "any OpenAI-compatible endpoint: `openai:MODEL`"
     names = OPENAI
@@ -65,8 +66,8 @@ class OpenAIModel(HttpModel):
         return ParsedResponse([_completion(choice) for choice in choices], read_usage(payload.get("usage")))
 
     def _first(self) -> Capabilities:
-        # OpenAI's newer models refuse the old name; others often ignore the new one without a word, and a
-        # limit that is ignored breaks a budget.
+        # OpenAI's newer models refuse the old name; others often ignore the new one silently, and an ignored
+        # limit breaks a budget.
         newer = self.at.host == OPENAI.host
         refused = frozenset({PREFILL} if newer or "api-version=" in self.at.url else ())
         return Capabilities(self.most, "max_completion_tokens" if newer else "max_tokens", refused)
@@ -127,8 +128,8 @@ def _part(part: str | Media) -> dict[str, Any]:
 
 
 def _constrained(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings with `regex` and `grammar` as local servers take them: llama.cpp as its own grammar, vLLM as
-    `structured_outputs`, before its version 0.12 as `guided_...`. Each passes over what it does not know."""
+    """Settings with `regex` and `grammar` in the forms of local servers: llama.cpp's own grammar, vLLM's
+    `structured_outputs`, and `guided_...` before its version 0.12. Each ignores unknown ones."""
     regex, grammar = settings.pop("regex", None), settings.pop("grammar", None)
     if regex is not None:
         read = Regex.parse(regex)
@@ -191,7 +192,7 @@ def read_tokens(logprobs: object) -> tuple[tuple[str, float], ...]:
 
 
 def read_usage(usage: object, input: str = "prompt", output: str = "completion") -> Usage | None:
-    """The endpoint's token counts, if all of them are possible; `input` and `output` are its words."""
+    """The endpoint's token counts, if all of them are possible; `input` and `output` are its terms."""
     if not isinstance(usage, dict):
         return None
     read, wrote = token_count(usage.get(f"{input}_tokens")), token_count(usage.get(f"{output}_tokens"))

@@ -1,4 +1,4 @@
-"""What providers make of the messages of a request: text and media in their order, turns in groups."""
+"""Conversion of a request's messages for providers: text and media in order, turns in groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parts_of(message: Message) -> Iterator[str | Media]:
 
 
 def content_of(media: Media) -> bytes:
-    """The bytes of an image or a file. Raises ModelError if it is not there, or not what it was."""
+    """The bytes of an image or a file. Raises ModelError if it is missing or has changed."""
     try:
         content = Path(media.path).read_bytes()
     except OSError as error:
@@ -56,7 +56,7 @@ def text_in(media: Media) -> str | None:
 
 
 def grouped(turns: Iterable[tuple[str, list[Part]]]) -> list[tuple[str, list[Part]]]:
-    """Turns of one role after the other as one: the results of parallel calls belong together."""
+    """Consecutive turns of one role as one: the results of parallel calls belong together."""
     groups: list[tuple[str, list[Part]]] = []
     for role, parts in turns:
         if groups and groups[-1][0] == role:
@@ -67,7 +67,7 @@ def grouped(turns: Iterable[tuple[str, list[Part]]]) -> list[tuple[str, list[Par
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call as an object; none if the model did not write one."""
+    """The arguments of a call as an object; empty if the model did not write one."""
     try:
         found = json.loads(call.arguments)
     except ValueError:

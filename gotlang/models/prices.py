@@ -44,9 +44,9 @@ def price_of(
 ) -> Price | None:
     """The price of a model, or None if it is unknown (never 0 for "don't know").
 
-    A model may have several sellers. `seller` is the id of one in genai-prices; without it, `base_url` tells
-    whose price it is: an endpoint that is not a known seller's (one on loopback, say) has no known price.
-    Without both, the name alone decides. A model that `reads_only` has no price for output.
+    A model may have several sellers. `seller` is the id of one in genai-prices; without it, `base_url`
+    decides whose price it is: an endpoint that is not a known seller's (one on loopback, say) has no known
+    price. Without both, the name alone decides. A model that `reads_only` has no price for output.
 
     Raises UsageError for a price file that cannot be read or is malformed.
     """
@@ -127,8 +127,8 @@ def dollars(amount: float | None) -> str:
 
 @final
 class Spent(Struct, frozen=True):
-    """Calls and US dollars that are known to be charged; calls that may have been, and at most how many
-    US dollars more that is; and calls that were free (cached, or refused by the endpoint).
+    """Calls and US dollars that are known to be charged; calls that may have been, and the maximum of further
+    US dollars for these; and calls that were free (cached, or refused by the endpoint).
 
     Dollars are None if a price is unknown. Those of a simulated model are simulated.
     """

@@ -1,7 +1,7 @@
-"""The registry of model providers: from what follows `--model` (`openai:gpt-4o-mini`) to a model.
+"""The registry of model providers: from the argument of `--model` (`openai:gpt-4o-mini`) to a model.
 
-A provider is an entry point of the group `gotlang.models`: its name is what precedes the colon, its object is
-a `Provider`, usually a class of models. The built-in providers are entry points, too, that need no
+A provider is an entry point of the group `gotlang.models`: its name precedes the colon, its object is a
+`Provider`, usually a class of models. The built-in providers are entry points, too, that need no
 installation.
 """
 
@@ -42,16 +42,15 @@ BUILT_IN = {
 }
 DEFAULT_PROVIDER = "openai"
 _CHAT = ("openai", "openai-sdk", "openai-responses")
-"""Providers whose endpoints have the embeddings, too."""
+"""Providers whose endpoints also serve embeddings."""
 _OTHER_VENDORS = lazy_pattern(
     r"claude|gemini|gemma|mi[sx]tral|llama|command-|deepseek|qwen|grok|phi-", re.IGNORECASE
 )
-"""The first letters of models that are not OpenAI's."""
+"""Prefixes of the names of models that are not OpenAI's."""
 
 
 def default_model() -> str:
-    """The model if none is named: an endpoint's if the environment has a key and a name of one, else
-    `simulated`."""
+    """The default model: an endpoint's if the environment has a key and the name of one, else `simulated`."""
     name = os.environ.get("OPENAI_MODEL")
     return f"openai:{name}" if name and keys.read("OPENAI_API_KEY") else "simulated"
 
@@ -65,7 +64,7 @@ def model_spec(name: str | None, own: str, declared: Callable[[], Mapping[str, o
     """The full spec of a model that a program names (None: the run's own, `own`), with its provider.
 
     The simulator replaces all models, or each by its own if it declares models (`declared`). A name without a
-    provider is of the provider of the run's own model, or of OpenAI's if that is local or recorded.
+    provider belongs to the provider of the run's own model, or to OpenAI if that is local or recorded.
     """
     if name is None:
         name = own
@@ -92,14 +91,14 @@ def plain_name(spec: str) -> str:
 
 
 def find_provider(name: str) -> Provider:
-    """The provider of this name. Raises UsageError if there is none or it cannot be loaded."""
+    """The provider with this name. Raises UsageError if it does not exist or cannot be loaded."""
     found = _value(name)
     if found is None:
         raise UsageError(f"unknown model provider `{name}`", help=_help())
     try:
         module, _, kind = found.partition(":")
         return cast(Provider, attrgetter(kind)(import_module(module)))
-    except Exception as error:  # a plug-in is foreign code
+    except Exception as error:  # a plug-in is third-party code
         raise UsageError(
             f"the model provider `{name}` ({found}) cannot be loaded: {type(error).__name__}: {error}",
             help="update or uninstall the package that provides it",
@@ -176,14 +175,14 @@ class ModelPool:
         return found
 
     def limit(self, rpm: float | None, tpm: float | None) -> None:
-        """Other limits per minute from now on."""
+        """Change the limits per minute from now on."""
         self.options = replace(self.options, rpm=rpm, tpm=tpm)
         for model in self.opened:
             model.limit(rpm, tpm)
 
     @property
     def opened(self) -> tuple[Model, ...]:
-        """Those opened so far."""
+        """The models opened so far."""
         return tuple(self._opened.values())
 
     async def close(self) -> None:
@@ -196,7 +195,7 @@ class ModelPool:
 
 
 def _check_vendor(name: str, spec: str, options: ModelOptions) -> None:
-    """Raise UsageError for the model of another vendor, named without a provider, that would be OpenAI's."""
+    """Raise UsageError for the model of another vendor, named without a provider, which would mean OpenAI."""
     openai = spec.partition(":")[0] == DEFAULT_PROVIDER and url_of(options.base_url) == OPENAI.url
     if openai and ":" not in name and _OTHER_VENDORS.match(name):
         raise UsageError(
@@ -258,10 +257,10 @@ def _resolved(spec: str) -> tuple[Provider, str]:
 
 
 def _value(name: str) -> str | None:
-    """Where a provider is, as `module:class`; None if there is none of this name."""
+    """The location of a provider, as `module:class`; None if it does not exist."""
     if name in BUILT_IN:
         return BUILT_IN[name]
-    from importlib.metadata import entry_points  # what most commands need no time for
+    from importlib.metadata import entry_points  # imports that most commands do not need
 
     return next(
         (found.value.partition("[")[0].strip() for found in entry_points(group=GROUP, name=name)), None

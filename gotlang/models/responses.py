@@ -18,7 +18,7 @@ REASONS = {"max_output_tokens": "length"}
 
 class ResponsesModel(OpenAIModel):
     """A model behind OpenAI's Responses API. It returns one completion per request, has no seed and no stop
-    sequences, and is told to store nothing."""
+    sequences, and requests set `store` to false."""
 
     about = "OpenAI's Responses API: `openai-responses:MODEL`"
     path = "/responses"
@@ -53,7 +53,7 @@ class ResponsesModel(OpenAIModel):
 
     @staticmethod
     def parse(payload: dict[str, Any]) -> ParsedResponse:
-        """The one completion of a response. Nothing in it is trusted to be there."""
+        """The one completion of a response. No field is assumed to be present."""
         usage = read_usage(payload.get("usage"), "input", "output")
         if payload.get("status") not in ("completed", "incomplete"):
             return ParsedResponse((), usage)

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 def require_sdk(feature: str) -> None:
-    """Raise UsageError if a feature needs the SDK, which is not installed."""
+    """Raise UsageError if the SDK, which a feature needs, is not installed."""
     if find_spec("openai") is None:
         raise UsageError(f"{feature} needs OpenAI's SDK", help=pip_install("openai"))
 
 
 @final
 class SdkWire:
-    """The official SDK's client, imported and made on the first request. Its own retries are off: every
+    """The official SDK's client, imported and created on the first request. Its own retries are off: every
     request is counted by the caller."""
 
     def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
@@ -134,12 +134,12 @@ class _Limited:
 
 
 def _safe_client(most: Callable[[], int]) -> dict[str, Any]:
-    """Arguments of an HTTP client: keys and prompts go where the user said, and no body of more than `most`
-    bytes fills the memory."""
+    """Arguments of an HTTP client: keys and prompts go only to the given address, and no body of more than
+    `most` bytes fills the memory."""
 
     async def limit(response: Any) -> None:
         check_encoding(response.headers)
-        # The client checks the class of a stream; which library it is from is the SDK's choice.
+        # The client checks the class of a stream; the SDK chooses the library it is from.
         bases = [base for base in type(response.stream).__mro__ if base.__name__ == "AsyncByteStream"]
         response.stream = type("LimitedStream", (_Limited, *bases), {})(response.stream, most())
 

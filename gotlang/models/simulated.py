@@ -1,24 +1,25 @@
 """The simulated model: a program's own simulator completes its prompts, so that it runs without a model.
 
-A simulator is a Python file with a plain function for each prompt, named like it. The function gets a seeded
-`random.Random` and the prompt's arguments by keyword, and returns the raw text that a model would write:
+A simulator is a Python file with a plain function for each prompt, with the same name. The function gets a
+seeded `random.Random` and the prompt's arguments by keyword, and returns the raw text that a model would
+write:
 
     def sort(rng, numbers):
         return str(sorted(numbers))
 
-A parameter `temperature`, `model`, `messages` or `settings` gets what the request has: the temperature, the
-model's name (`simulated`, or one that the simulator declares), the whole `Message`s, with the paths of their
-images and files, and the `DecodingSettings`, so that a simulator can depend on all that a model sees. A
-simulator that is asked something outside of what it simulates raises `NotSimulated`.
+A parameter `temperature`, `model`, `messages` or `settings` gets the request's data: the temperature, the
+model's name (`simulated`, or one that the simulator declares), the complete `Message`s, with the paths of
+their images and files, and the `DecodingSettings`, so that a simulator can depend on all that a model sees.
+For a request outside what it simulates, a simulator raises `NotSimulated`.
 
 The text depends only on the identity of the call and the number of the sample, never on the order of calls:
-the same program with other concurrency, batching or scheduling gives the same results.
+the same program with other concurrency, batching or scheduling has the same results.
 
-A response that calls tools says it in lines of the text protocol, `Call: search {"query": "Bern"}`. Where the
+A response that calls tools contains lines of the text protocol, `Call: search {"query": "Bern"}`. If the
 request has its tools natively, these are calls in the response too.
 
 For a dry run the simulated endpoint can have limits, failures and a latency, obeyed on the run's virtual
-clock: an hour of waiting takes milliseconds and is reported as an hour. No completion changes by it.
+clock: an hour of waiting takes milliseconds and is reported as an hour. Completions do not depend on it.
 
     simulated:rpm=60,tpm=40000,failures=0.05
 
@@ -70,7 +71,7 @@ from gotlang.records import Seconds as NotNegative
 
 NAME = "simulated"
 DEFAULT_RETRIES = 6
-"""As many as for real endpoints."""
+"""The same as for real endpoints."""
 
 GPT_35_TURBO = Price(
     input_per_million=0.50, output_per_million=1.50, source="simulated with the prices of gpt-3.5-turbo"
@@ -83,7 +84,7 @@ class Simulated(Struct, frozen=True):
     """A simulator's result with its confidence: `logprob` is the natural logarithm (at most 0) of the
     probability of the whole text, and is spread evenly over its tokens. Or `tokens` are those of the text,
     each with its log-probability and its alternatives with theirs, and `logprob` is their sum. `reasoning` is
-    what a model that reasons thinks before: its tokens are output tokens, and not part of the text."""
+    the reasoning before the text: its tokens are output tokens, and not part of the text."""
 
     text: str
     logprob: float = 0.0
@@ -92,7 +93,7 @@ class Simulated(Struct, frozen=True):
 
 
 Simulator = Callable[..., str | Simulated]
-"""A simulator function: `(rng, **arguments) -> text`. Parameters named in CONTEXT get what a request has."""
+"""A simulator function: `(rng, **arguments) -> text`. Parameters named in CONTEXT get the request's data."""
 
 CONTEXT: Final[Mapping[str, Callable[[Request], object]]] = {
     "temperature": lambda request: request.settings.temperature,
@@ -104,15 +105,15 @@ CONTEXT: Final[Mapping[str, Callable[[Request], object]]] = {
 
 
 class NotSimulated(Exception):
-    """Raised by a simulator that is asked something outside of what it simulates; the message says what that
-    is. The run fails with it, also where a program handles failed calls, instead of a made-up answer."""
+    """Raised by a simulator for a request outside what it simulates; the message says what that is. The run
+    fails with it, even if the program handles failed calls, instead of using a made-up answer."""
 
 
 @final
 class Latency(Struct, frozen=True):
     """The latency of a completion: `base_s` seconds plus `per_token_s` for each of its tokens, times a
-    log-normal factor with mean 1 and `spread` as the standard deviation of its logarithm. `source` tells
-    where it is from."""
+    log-normal factor with mean 1 and `spread` as the standard deviation of its logarithm. `source` is its
+    origin."""
 
     base_s: float
     per_token_s: float
@@ -150,7 +151,7 @@ def declared_models(source: str, place: str) -> dict[str, dict[str, float]]:
     try:
         lines = [line for line in ast.parse(source).body if isinstance(line, ast.Assign)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}  # loading it says so
+        return {}  # loading it reports the error
     for line in lines:
         if any(isinstance(target, ast.Name) and target.id == "MODELS" for target in line.targets):
             try:
@@ -177,7 +178,7 @@ SETTINGS: Final[Mapping[str, tuple[Callable[[float], bool], str]]] = {
     "per_token_s": (lambda value: value >= 0, "the seconds per token of a completion, 0 or more"),
     "spread": (lambda value: 0 <= value <= 3, "the deviation of the latency's logarithm, from 0 to 3"),
 }
-"""What may follow `simulated:`: the condition of each setting, and its meaning."""
+"""The settings that may follow `simulated:`: the condition of each, and its meaning."""
 
 
 def read_settings(text: str, latency_of: Latency = GPT_35_TURBO_LATENCY) -> dict[str, Any]:
@@ -215,12 +216,12 @@ class SimulatedModel(Model):
     """A model whose completions are made up by simulator functions, one per prompt, by the prompt's name.
 
     - `price` and `latency` are those of gpt-3.5-turbo unless given; a price of None is unknown.
-    - `batch` is how many completions one request may ask for (1: an endpoint that refuses `n`).
+    - `batch` is the maximum number of completions in one request (1: an endpoint that refuses `n`).
     - `failure_rate`, from 0 to 1, is the share of requests that fail temporarily; such a request is sent
       again up to `retries` times, and raises a retryable ModelError after that.
     - `rpm` and `tpm` limit requests and tokens per minute.
-    - `sleep` waits for some seconds (`asyncio.sleep` on a `VirtualTimeLoop`). Without it completions come at
-      once and only report their latency; neither limits nor failures delay anything.
+    - `sleep` waits for some seconds (`asyncio.sleep` on a `VirtualTimeLoop`). Without it completions arrive
+      at once and only report their latency; neither limits nor failures delay anything.
     - `version` identifies the simulator's code. It is part of the model's name, so that no cache returns the
       completions of another version; the completions do not depend on it.
     - `declared` is the name of one of the models that the simulator declares.
@@ -393,7 +394,7 @@ class SimulatedModel(Model):
         return one
 
     def _written(self, request: Request, result: str | Simulated, most: int) -> Completion:
-        """What follows the reasoning, in so many tokens at most."""
+        """The text after the reasoning, with at most this number of tokens."""
         whole = result if isinstance(result, str) else result.text
         text = whole
         for stop in request.settings.stop:
@@ -441,7 +442,7 @@ class SimulatedModel(Model):
             ) from error
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # `sys.exit()` ends the simulator, and not the run
+        except BaseException as error:  # `sys.exit()` ends the simulator, not the run
             raise ModelError(_told(simulator, request, error)) from error
         if not isinstance(result, str | Simulated):
             raise ModelError(
@@ -455,7 +456,7 @@ class SimulatedModel(Model):
 
 
 def _streamed(one: Completion, listen: Callable[[str, Callable[[], Completion]], bool]) -> Completion:
-    """A completion as far as its listener wants it, token by token."""
+    """A completion up to the point where its listener ends it, token by token."""
     tokens = [token for token, _ in one.tokens] or split_tokens(one.text)
     for count, text in enumerate(itertools.accumulate(tokens), 1):
         if listen(text, partial(one.until, len(text))) and count < len(tokens):
@@ -464,7 +465,7 @@ def _streamed(one: Completion, listen: Callable[[str, Callable[[], Completion]],
 
 
 def _calling(one: Completion, request: Request) -> Completion:
-    """A completion whose calls of tools are calls, where the request has tools, and not only text."""
+    """A completion whose tool calls are structured, if the request has tools, and not only text."""
     found = written_calls(one.text, [tool.name for tool in request.tools]) if request.tools else []
     if not found:
         return one
@@ -477,7 +478,7 @@ def _calling(one: Completion, request: Request) -> Completion:
 
 def _chosen(text: str, options: ModelOptions) -> tuple[str, str, Price, Latency]:
     """The name of a declared model before its settings, these, its price and its latency. Raises UsageError
-    for options that cannot be read, also for those that only an endpoint needs."""
+    for options that cannot be parsed, also for those that only an endpoint needs."""
     if isinstance(options.base_url, str):
         from gotlang.models.endpoint import split_url, url_of
 
@@ -512,8 +513,8 @@ def _own_price(name: str, options: ModelOptions) -> Price | None:
 def typical(
     rng: random.Random, temperature: float | None, *asked: object, usual: float = 1.0
 ) -> random.Random:
-    """The chance to answer `asked` with, for simulators: below the temperature `usual`, the lower the more
-    often, that of the model's typical answer, which depends on `asked` only; else `rng`."""
+    """The random generator to respond to `asked` with, for simulators: below the temperature `usual`, the
+    lower the more often, that of the model's typical response, which depends on `asked` only; else `rng`."""
     if temperature is not None and temperature < usual and rng.random() * usual >= temperature:
         return random.Random(repr(asked))
     return rng
@@ -541,7 +542,7 @@ def _place(simulator: Simulator, line: int | None = None) -> str:
 
 
 def _told(simulator: Simulator, request: Request, error: BaseException) -> str:
-    """What went wrong, at the last line of the simulator's own file that the error passed through."""
+    """The error, at the last line of the simulator's own file in its traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == _file(simulator)]
     if not lines and isinstance(error, TypeError):

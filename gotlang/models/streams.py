@@ -1,4 +1,4 @@
-"""Streams: the events of each protocol put together to the response that they would be without a stream."""
+"""Streams: the events of each protocol, assembled into the response that they would be without a stream."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Event = dict[str, Any]
 
 
 class PartialResponse:
-    """What came so far. `texts` are the texts so far by the number of the completion, `finished` whether the
-    endpoint said that this is all."""
+    """The state of a stream. `texts` are the texts so far by the number of the completion, `finished` whether
+    the endpoint has ended it."""
 
     asks: ClassVar[Mapping[str, Any]] = {"stream": True}
-    """What a request for a stream has besides."""
+    """Further fields of a request for a stream."""
 
     def __init__(self) -> None:
         self.texts: dict[int, str] = {}
@@ -27,14 +27,14 @@ class PartialResponse:
 
     @abstractmethod
     def add(self, event: Event) -> None:
-        """Take one event. What it raises means that the event is not of the protocol."""
+        """Process one event. An exception means that the event is not of the protocol."""
 
     @abstractmethod
     def response(self) -> Event:
-        """What came so far, in the form of a whole response."""
+        """The events so far, in the form of a whole response."""
 
     def write(self, index: int, text: object) -> None:
-        """More text of a completion."""
+        """Add text to a completion."""
         if isinstance(text, str):
             self.texts[index] = self.texts.get(index, "") + text
 
@@ -152,7 +152,7 @@ class GeminiFold(PartialResponse):
 
 
 class ResponsesFold(PartialResponse):
-    """OpenAI's Responses API, whose last event holds the whole response."""
+    """OpenAI's Responses API, whose last event contains the whole response."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -175,9 +175,9 @@ class ResponsesFold(PartialResponse):
 
 
 class Hearing:
-    """A listener at a stream: it hears each text so far as it is shown, without what may be the beginning of
-    a secret, and says of each completion when it is enough. `stopped` are the texts of those, by number.
-    `broken`: something came that is not of the protocol."""
+    """A stream with a listener, which receives each text so far as it is shown, without what may be the
+    beginning of a secret, and decides when each completion can be ended. `stopped` are the texts of those, by
+    number. `broken`: an event was not of the protocol."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class Hearing:
         self._shown: dict[int, str] = {}
 
     def __call__(self, data: str) -> bool:
-        """Take the data of one event; whether nothing more is wanted."""
+        """Process the data of one event; returns whether the stream can be ended."""
         if data == "[DONE]":
             return False
         try:
@@ -227,12 +227,12 @@ class Hearing:
 
     @property
     def complete(self) -> bool:
-        """Whether all that is wanted came."""
+        """Whether everything needed has arrived."""
         return not self.broken and (self.fold.finished or len(self.stopped) >= self._n)
 
 
 def held_back(text: str, marks: Iterable[str]) -> str:
-    """A text without the longest end that is the beginning of one of some marks."""
+    """A text without the longest suffix that is a prefix of one of some marks."""
     sizes = (
         size
         for mark in marks

@@ -1,9 +1,9 @@
 """Estimates of token counts: no vocabulary, no network, a few microseconds.
 
 The rules by which GPT-3.5 and GPT-4 split text before the vocabulary is used are public (cl100k): digits in
-groups of up to three, a word with the space before it, runs of punctuation, runs of space. What the
-vocabulary does inside a long word is estimated. A list such as `[1, 2, 3]` comes out exact: three tokens per
-element. What an endpoint reports always takes precedence.
+groups of up to three, a word with the space before it, runs of punctuation, runs of space. The effect of the
+vocabulary inside a long word is estimated. A list such as `[1, 2, 3]` is exact: three tokens per element.
+Counts reported by an endpoint always take precedence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _FOREIGN_BYTES = 4
 _PUNCTUATION = 4
 """Characters per token of a run of punctuation."""
 _MESSAGE_TOKENS, _REPLY_TOKENS = 4, 3
-"""What the OpenAI chat format adds to each message (its role and two marks), and to open the reply."""
+"""The tokens that the OpenAI chat format adds to each message (its role and two marks), and to open the
+reply."""
 
 _IMAGE_TOKENS = 765
 """An image of 1024 x 1024 pixels by the rule of GPT-4o."""
@@ -38,7 +39,7 @@ _PIECE = lazy_pattern(
 
 
 def split_tokens(text: str) -> list[str]:
-    """The text split into its likely tokens; joined they are the text again."""
+    """The text split into its likely tokens, which concatenate to the text."""
     tokens: list[str] = []
     for match in _PIECE.finditer(text):
         piece = match.group()
@@ -60,12 +61,13 @@ def split_tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text has for a GPT model; never more than its bytes, 0 for the empty text."""
+    """The approximate number of tokens of a text for a GPT model; never more than its bytes, 0 for the empty
+    text."""
     return len(split_tokens(text))
 
 
 def request_tokens(messages: Iterable[Message]) -> int:
-    """About how many input tokens a request with these messages has."""
+    """The approximate number of input tokens of a request with these messages."""
     return _REPLY_TOKENS + sum(
         _MESSAGE_TOKENS + estimate_tokens(message.content) + sum(map(_media_tokens, message.media))
         for message in messages

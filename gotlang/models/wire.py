@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 10.0
 IDLE_S = 4.0
-"""Seconds after which an idle connection is not used again: many servers close theirs after five."""
+"""Seconds after which an idle connection is not reused: many servers close theirs after five."""
 MAX_BODY, MAX_VALUES = 10_000_000, 1_000_000
-"""Bytes of a response that are read, and JSON values in it: 20 completions of 4,096 tokens with all their
+"""Maximum bytes of a response, and of JSON values in it: 20 completions of 4,096 tokens with all their
 log-probabilities, in 200 MB of memory."""
 _MAX_HEADER = 65_536
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
 _NONE: Mapping[str, str] = {}
 _HEADERS = {"Accept": "application/json", "User-Agent": f"gotc/{__version__}", **UNCOMPRESSED}
 
-# The names of exceptions, of aiohttp and of the SDK's HTTP library, which changes its module.
+# Names of exceptions, of aiohttp and of the SDK's HTTP library, whose module changes.
 _NOT_IN_TIME = ("ConnectTimeout", "ConnectionTimeoutError")
 _NO_PROXY = ("ProxyError", "ClientProxyConnectionError", "ClientHttpProxyError", "ProxyConnectionError")
 _NOT_SENT = (
@@ -48,8 +48,8 @@ class Wire(Protocol):
     """The connections to one endpoint."""
 
     def prepare(self) -> None:
-        """Load the client if that is not done: on a busy machine it takes seconds, in which another process
-        may send what is about to be sent here."""
+        """Load the client: on a busy machine it takes seconds, in which another process may send the same
+        request."""
 
     async def send(self, body: Mapping[str, Any], key: str) -> HttpResponse | NoResponse:
         """Post a request. Requests with one idempotency key are retries of each other: an endpoint that
@@ -60,11 +60,12 @@ class Wire(Protocol):
 
 
 class RefusedBody(Exception):
-    """A response's body that is not read: too large, or compressed although nobody asked for that."""
+    """A response's body that is not read: too large, or compressed although the request did not accept
+    that."""
 
 
 def _close_at_once(session: ClientSession) -> None:
-    """Close connections of an event loop that has ended, or that nobody closed."""
+    """Close connections of an event loop that has ended, or that were not closed."""
     closing = session.close()
     with suppress(StopIteration, RuntimeError):
         closing.send(None)
@@ -73,7 +74,8 @@ def _close_at_once(session: ClientSession) -> None:
 
 class HttpWire:
     """Requests to one path below an endpoint. `timeout_s` bounds a whole request, however slowly its response
-    trickles in. Keys and prompts go where the user said: redirects are not followed, cookies not kept."""
+    trickles in. Keys and prompts go only to the given address: redirects are not followed, cookies not
+    kept."""
 
     def __init__(
         self,
@@ -101,7 +103,7 @@ class HttpWire:
     async def send(
         self, body: Mapping[str, Any], key: str, hear: Callable[[str], bool] | None = None
     ) -> HttpResponse | NoResponse:
-        """Post a request. `hear` gets the data of each event of a stream, and says when to end it; the
+        """Post a request. `hear` gets the data of each event of a stream, and returns when to end it; the
         response has no body then."""
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         more = {"Idempotency-Key": key, "Content-Type": "application/json"}
@@ -125,7 +127,7 @@ class HttpWire:
                     method,
                     self._url if hear is None else self._stream_url,
                     data=data,
-                    headers={**self._headers, **more},  # those of a session go to a proxy, too
+                    headers={**self._headers, **more},  # those of a session would also go to a proxy
                     proxy=self._proxy,
                     allow_redirects=False,
                 ) as response,
@@ -136,7 +138,7 @@ class HttpWire:
                 streamed = found.get("content-type", "").startswith("text/event-stream")
                 if hear is not None and streamed and response.status == 200:
                     await _events(response.content, hear)
-                    response.close()  # of a stream that is not at its end, too
+                    response.close()  # also of a stream that has not ended
                     return HttpResponse(response.status, found, "")
                 async for part in response.content.iter_any():
                     if (left := left - len(part)) < 0:
@@ -173,7 +175,8 @@ class HttpWire:
         return self._session
 
     def _connector(self) -> BaseConnector:
-        """Connections without a limit of their own. Certificates are trusted as the SDK's client does."""
+        """Connections without a limit of their own. The trusted certificates are those of the SDK's
+        client."""
         import aiohttp
 
         tls = self._url.startswith("https:")
@@ -189,7 +192,8 @@ class HttpWire:
 
 
 async def _events(content: StreamReader, hear: Callable[[str], bool]) -> None:
-    """Hand on the data of each event, until `hear` has enough. Raises RefusedBody for too long a stream."""
+    """Pass on the data of each event, until `hear` ends the stream. Raises RefusedBody for too long a
+    stream."""
     left, rest = MAX_BODY, b""
     data: list[bytes] = []
     async for part in content.iter_any():
@@ -206,7 +210,8 @@ async def _events(content: StreamReader, hear: Callable[[str], bool]) -> None:
 
 
 def _proxy_of(at: Endpoint) -> str | None:
-    """The proxy that the environment names for an endpoint; one cannot reach this machine's own loopback."""
+    """The proxy in the environment for an endpoint; none for this machine's own loopback, which a proxy
+    cannot reach."""
     from urllib.request import getproxies, proxy_bypass
 
     parts, known = urlsplit(at.url), getproxies()
@@ -231,13 +236,13 @@ def check_encoding(headers: Mapping[str, str]) -> None:
 
 
 def too_long(most: int) -> RefusedBody:
-    """A body of more bytes than that."""
+    """The error for a body of more bytes."""
     return RefusedBody(f"its body is longer than {most:,} bytes")
 
 
 def text_of(content: bytes) -> str:
     """A body's text. JSON is UTF-8, whatever charset the endpoint names. Raises RefusedBody for more than
-    MAX_VALUES values, each of which takes a hundred bytes of memory and more."""
+    MAX_VALUES values, each of which takes at least a hundred bytes of memory."""
     if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise RefusedBody(f"its body has more than {MAX_VALUES:,} values")
     return content.decode("utf-8", "replace")
@@ -249,7 +254,8 @@ def lower(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def no_response(error: BaseException, timeout_s: float) -> NoResponse:
-    """Why no response came. Errors are told apart by class name: the HTTP library changes its module."""
+    """Why there is no response. Errors are distinguished by class name: the HTTP library changes its
+    module."""
     cause = type(error).__name__
     if isinstance(error, RefusedBody):
         return NoResponse(f"the response is refused: {error}", arrived=True, final=True)

@@ -249,9 +249,10 @@ class Sampler:
     """Obtains the samples of one run.
 
     `urgency` orders the operations whose requests wait, `idle` is called when an operation starts (1) and
-    ends (-1) waiting for a sample that another one requested. `notes` collects remarks of models. `now` is the creation time of stored samples, in seconds since 1970.
-    `on_loss` is called with the reason if the persistent cache cannot store a sample or cannot be read.
-    `streaming`: completions are observed while they arrive.
+    ends (-1) waiting for a sample that another one requested. `notes` collects remarks of
+    models. `now` is the creation time of stored samples, in seconds since 1970. `on_loss` is called
+    with the reason if the persistent cache cannot store a sample or be read. `streaming`: completions are
+    observed while they arrive.
     """
 
     def __init__(
@@ -378,7 +379,7 @@ class Sampler:
         return samples
 
     def _share(self, pending: _Pending) -> None:
-        """Keep samples that others may request too. Those of a cancelled operation are obtained by the others."""
+        """Keep samples that others may request too; those of a cancelled operation are obtained by them."""
         for number in pending.numbers:
             if number not in pending.found:
                 pending.give(number, ABANDONED)
