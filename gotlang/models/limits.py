@@ -1,8 +1,7 @@
-"""When the next request may be sent: limits per minute, adaptive pace and concurrency, a fair queue.
+"""Rate limiting: limits per minute, adaptive pace and concurrency, a fair queue.
 
 Three parts decide. `Window` counts what was sent against the limits that are known, from the user or from the
-endpoint's headers. `Pace` finds out from refusals what nobody told. `EndpointGate` is the queue in front of
-both.
+endpoint's headers. `Pace` infers unknown limits from refusals. `EndpointGate` is the queue in front of both.
 """
 
 from __future__ import annotations
