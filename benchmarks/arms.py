@@ -165,7 +165,7 @@ COLUMNS = {
     "best found": "{}",
     "nearly": "{}",
     "gain": "{:.2f}",
-    "paid": "${:.4f}",
+    "spent": "${:.4f}",
     "of TPE's": "{:.0%}",
     "better": "{}",
     "false claims": "{}",

@@ -167,7 +167,7 @@ def file_rows(count: int, rounds: int) -> Iterator[tuple[Any, ...]]:
     for (what, size), each in times.items():
         ratios = sorted(ours / by_hand for ours, by_hand, *_ in each)
         columns = [1e6 * median(column) for column in zip(*each, strict=True)]
-        name = what if size < 2 else f"{what}, {size} a transaction"
+        name = what if size < 2 else f"{what}, {size} per transaction"
         lmdb = columns[2] if len(columns) > 2 else None
         spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
         yield name, count, *columns[:2], lmdb, median(ratios), spread, f"at most {MOST_RATIO}"
@@ -197,7 +197,16 @@ async def server_rows(address: str, count: int) -> list[tuple[Any, ...]]:
     cache.close()
     rows = (("hits", hits, LEAST_HITS), ("puts", puts, LEAST_PUTS))
     return [
-        (f"PostgreSQL, {what} a second", count, None, None, None, None, f"{found:,.0f}", f"at least {goal:,}")
+        (
+            f"PostgreSQL, {what} per second",
+            count,
+            None,
+            None,
+            None,
+            None,
+            f"{found:,.0f}",
+            f"at least {goal:,}",
+        )
         for what, found, goal in rows
     ]
 
@@ -218,7 +227,7 @@ COLUMNS = {
     "µs, sqlite3 and json by hand": "{:.1f}",
     "µs, lmdb": "{:.1f}",
     "ratio": "{:.2f}",
-    "range, or a second": "{}",
+    "range, or per second": "{}",
     "goal": "{}",
 }
 

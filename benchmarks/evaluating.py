@@ -97,7 +97,7 @@ def rows_of(sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
 COLUMNS = {
     "rows": "{:,}",
     "run": "{}",
-    "ms a row": "{:.2f}",
+    "ms per row": "{:.2f}",
     "goal": "{}",
     "grows by": "{:.1f} MB",
     "peak": "{:.0f} MB",

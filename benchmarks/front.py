@@ -150,7 +150,7 @@ COLUMNS = {
     "intervals that hold": "{}",
     "all hold": "{}",
     "files as promised": "{}",
-    "paid": "${:.2f}",
+    "spent": "${:.2f}",
     "of trials": "{:.0%}",
 }
 

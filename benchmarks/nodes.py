@@ -137,7 +137,7 @@ def simulate(found: Constants, setting: Setting, calls: int, seed: int = 0) -> d
     seconds = now - start
     used = {name: each.busy_s / seconds / each.servers for name, each in stations.items() if name}
     used["node"] = max(each.busy_s for each in nodes) / seconds
-    return {"calls a second": counted / seconds, **used}
+    return {"calls per second": counted / seconds, **used}
 
 
 SETTINGS = [
@@ -154,7 +154,7 @@ def rows(found: Constants) -> Iterator[list[object]]:
     """The table."""
     for setting in SETTINGS:
         done = simulate(found, setting, 40_000)
-        rate = done.pop("calls a second")
+        rate = done.pop("calls per second")
         first = max(done, key=lambda name: done[name])
         most = setting.nodes * setting.in_flight / setting.latency_s
         yield [
@@ -174,14 +174,14 @@ def rows(found: Constants) -> Iterator[list[object]]:
 
 COLUMNS = {
     "nodes": "{:,}",
-    "in flight a node": "{}",
-    "calls a row": "{}",
+    "in flight per node": "{}",
+    "calls per row": "{}",
     "budget": "{}",
     "database cores": "{}",
     "provider, calls/s": "{:,.0f}",
     "calls/s": "{:,.0f}",
-    "million a day": "{:,.1f}",
-    "of what was in flight": "{:.0%}",
+    "million per day": "{:,.1f}",
+    "of calls in flight": "{:.0%}",
     "busiest": "{}",
     "others": "{}",
 }

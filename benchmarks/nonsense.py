@@ -94,7 +94,7 @@ def told(line: Found) -> bool:
 COLUMNS = {
     "optimizer": "{}",
     "studies": "{}",
-    "told in time": "{}",
+    "stopped in time": "{}",
     "most proposals": "{}",
     "most of the budget": "{:.1%}",
 }

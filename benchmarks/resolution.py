@@ -64,5 +64,5 @@ def table(draws: int) -> Iterator[tuple[int, int, float, float]]:
 
 if __name__ == "__main__":
     given = options(__doc__, rounds=2000, quick=200).parse_args()
-    columns = {"settings": "{}", "rows": "{}", "regret": "{:.0%}", "paid": "${:.2f}"}
+    columns = {"settings": "{}", "rows": "{}", "regret": "{:.0%}", "spent": "${:.2f}"}
     report(given, columns, table(given.rounds))

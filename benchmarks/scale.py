@@ -1,10 +1,10 @@
 """The engine `ray` on a cluster of several nodes on this machine, with a real PostgreSQL and a real server.
 
-    python benchmarks/scale.py speed     rows a second on 1, 2 and 4 nodes, and what the engine costs on one
+    python benchmarks/scale.py speed     rows per second on 1, 2 and 4 nodes, and what the engine costs on one
     python benchmarks/scale.py kills     50 kills at random, at 60% of the money that is needed
     python benchmarks/scale.py rows      2,000 rows, a node killed, the driver killed and started again
 
-`speed`: calls of 200 ms, 8 in flight on a node, three calls a row. A rate is from the first request to the
+`speed`: calls of 200 ms, 8 in flight on a node, three calls per row. A rate is from the first request to the
 last answer, so that starting is not in it; the embedded engine has the same limit. Arms take turns.
 
 `kills` and `rows` compare with the embedded engine, and end with exit code 1 where a claim does not hold.
@@ -120,7 +120,7 @@ def used(process: subprocess.Popen[str], found: Any) -> tuple[float, float]:
 
 
 def rate(nodes: int, rows: int) -> tuple[float, float]:
-    """Rows a second, and processor milliseconds a row of the command and its workers; 0 nodes: embedded."""
+    """Rows per second, and processor milliseconds per row of command and workers; 0 nodes: embedded."""
     folder = folder_with(rows)
     with OpenAIServer(answer, latency_s=0.2) as server, postgres_schema() as cache:
         if not nodes:
@@ -270,12 +270,12 @@ def many_rows(rows: int) -> list[Any]:
 COLUMNS = {
     "speed": {
         "rows run": "{}",
-        "rows a second": "{:.1f}",
+        "rows per second": "{:.1f}",
         "least": "{:.1f}",
         "most": "{:.1f}",
         "times one node": "{:.2f}",
         "goal": "{}",
-        "processor ms a row": "{:.1f}",
+        "processor ms per row": "{:.1f}",
     },
     "kills": {
         "trial": "{}",

@@ -135,7 +135,7 @@ async def soak(answers: int, folder: Path) -> list[tuple[Any, ...]]:
 
 
 COLUMNS = {
-    "answers": "{:,}",
+    "calls": "{:,}",
     "seconds": "{:,.0f}",
     "memory": "{:.0f} MB",
     "open files": "{}",

@@ -29,14 +29,14 @@ TRIALS = 80
 COLUMNS = {
     "task": "{}",
     "seed": "{}",
-    "best of ours": "{}",
+    "best hand-written": "{}",
     "errors": "{:.2f}",
-    "cost of a row": "${:.4f}",
+    "cost per row": "${:.4f}",
     "found from `io`": "{}",
-    "errors of it": "{:.2f}",
+    "its errors": "{:.2f}",
     "its cost": "${:.4f}",
     "difference, 95% interval": "{}",
-    "as good for no more": "{}",
+    "as good, at no higher cost": "{}",
     "the study": "${:.2f}",
 }
 

@@ -25,7 +25,7 @@ COLUMNS = {
     "seed": "{}",
     "result": "{}",
     "lead": "{}",
-    "paid": "${:.2f}",
+    "spent": "${:.2f}",
     "points": "{}",
     "processor": "{:.0f} s",
     "wall": "{:.0f} s",

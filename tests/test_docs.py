@@ -50,14 +50,17 @@ def types(builtin: Builtin) -> str:
 
 
 def builtins_table() -> str:
-    rows = ["| built-in | gives |", "| --- | --- |"]
+    rows = ["| built-in | result |", "| --- | --- |"]
     rows += [f"| {types(b)} | {b.doc} |" for b in sorted(BUILTINS.values(), key=lambda b: b.name)]
     rows += [f"| `{name}(thought)` | {doc} |" for name, (_, doc) in THOUGHT_FUNCTIONS.items()]
     return "\n".join(rows)
 
 
 def operations_table() -> str:
-    rows = ["| operation | meaning | asks for | keeps | fails where |", "| --- | --- | --- | --- | --- |"]
+    rows = [
+        "| operation | meaning | requires | keeps metadata | fails if |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     rows += [
         f"| {record.usage} | {record.doc} | {', '.join(record.asks)} | {'yes' if record.keeps else ''} "
         f"| {record.fails} |"
