@@ -1,4 +1,4 @@
-"""docs/security.md: each promise names a test that is there."""
+"""docs/security.md: each guarantee names an existing test."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "security.md").read_text()
 
 
-def test_each_promise_names_its_test() -> None:
-    rows = re.findall(r"^\| (?!promise |---)(.*) \| (.*) \|$", PAGE, re.MULTILINE)
+def test_each_guarantee_names_its_test() -> None:
+    rows = re.findall(r"^\| (?!guarantee |---)(.*) \| (.*) \|$", PAGE, re.MULTILINE)
     assert len(rows) > 30
-    for promise, tests in rows:
+    for guarantee, tests in rows:
         named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", tests)
-        assert named, promise
+        assert named, guarantee
         for file, function in named:
             found = ast.parse((ROOT / file).read_text())
             names = {node.name for node in found.body if isinstance(node, ast.FunctionDef)}
