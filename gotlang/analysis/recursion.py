@@ -9,6 +9,7 @@ from gotlang.analysis.expressions import ExpressionConstants, always_evaluated
 from gotlang.analysis.worlds import Env
 from gotlang.diagnostics import Label, Report
 from gotlang.semantics.check import Checked
+from gotlang.semantics.returns import inner_suites
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 
@@ -99,9 +100,7 @@ class _Paths:
             case n.If():
                 return self._branches(node, ends)
             case n.Match():
-                bodies = [branch.body for branch in node.branches]
-                bodies += [node.otherwise] if node.otherwise is not None else []
-                calls = [self.suite(body, ends) for body in bodies]
+                calls = [self.suite(body, ends) for body in inner_suites(node)]
                 return self.expression(node.subject, ends) or (calls[0] if None not in calls else None)
             case n.Try() | n.Repeated():
                 return self.suite(node.body, ends)

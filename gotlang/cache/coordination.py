@@ -261,7 +261,7 @@ class Coordination:
         self._looked = self._searched = float("-inf")
         self._search_s = SEARCH_S
         self._reserved = 0
-        self._ended: list[Callable[[Execute], None]] = []
+        self._ended: list[Callable[[Execute], object]] = []
         self._orphans: dict[str, dict[str, str]] = {}
 
     async def soon(
@@ -317,7 +317,8 @@ class Coordination:
     def release(self, key: str, numbers: Sequence[int]) -> None:
         """Release claims with the next `flush`: the samples are in the cache, or could not be obtained."""
         self._mine.difference_update((key, number) for number in numbers)
-        self._ended.append(partial(_released, statement=self._release(key, numbers)))
+        statement = self._release(key, numbers)
+        self._ended.append(lambda execute: execute(*statement))
 
     def lost(self, key: str, numbers: Sequence[int]) -> bool:
         """Whether these claims were taken away because this process was suspended for too long."""
@@ -546,10 +547,6 @@ class Coordination:
 def sample_name(key: str, number: int) -> str:
     """The name of a request's sample."""
     return f"{key}/{number}"
-
-
-def _released(execute: Execute, statement: tuple[str, Sequence[object]]) -> None:
-    execute(*statement)
 
 
 def _settled(execute: Execute, end: tuple[str, tuple[str, ...]], charged: Charge, uncertain: Charge) -> None:

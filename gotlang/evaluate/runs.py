@@ -229,24 +229,8 @@ class RunLine(Struct, frozen=True):
 
     def run(self, row: Row) -> RowRun:
         """The run."""
-        return RowRun(
-            row,
-            self.repeat,
-            self.state,
-            self.result,
-            self.score,
-            self.correct,
-            self.usd,
-            self.calls,
-            self.seconds,
-            self.reason,
-            self.failed_thoughts,
-            valid=self.valid,
-            metrics=self.metrics,
-            unknown=self.unknown,
-            tokens=self.tokens,
-            node=self.node,
-        )
+        shown: dict[str, Any] = {_FIELDS.get(name, name): getattr(self, name) for name in _SHOWN}
+        return RowRun(row, **shown, metrics=self.metrics, unknown=self.unknown, node=self.node)
 
 
 @final

@@ -7,7 +7,6 @@ The `document` of its record has the fields of `StudyView`. Its trials are a fil
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -16,9 +15,8 @@ from msgspec import Struct
 from gotlang.errors import UsageError
 from gotlang.records import Count, InvalidRecord, from_plain, to_json
 from gotlang.report.charts import brief
-from gotlang.statistics import Interval
 from gotlang.tune.advice import cells, next_steps, not_mattering
-from gotlang.tune.judge import Bounded, Compared, FrontPoint, HeldOut, cost_of
+from gotlang.tune.judge import FrontPoint, HeldOut, cost_of
 from gotlang.tune.outcome import StudyResult
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.search import StudyProgress
@@ -318,26 +316,11 @@ def _importances(done: StudyResult) -> tuple[dict[str, float] | None, str]:
         return None, str(error)
 
 
-def _ends(found: Interval) -> dict[str, Any]:
-    return {"mean": found.mean, "low": found.low, "high": found.high}
-
-
 def _held_out(found: HeldOut) -> dict[str, Any]:
-    return {
-        **found.to_dict(),
-        "unchanged": found.unchanged,
-        "compared": [_compared(each) for each in found.compared],
-        "constraints": [_bound(each) for each in found.constraints],
-    }
-
-
-def _compared(one: Compared) -> dict[str, Any]:
-    return {**asdict(one), "lead": _ends(one.lead), "interval": _ends(one.interval)}
-
-
-def _bound(one: Bounded) -> dict[str, Any]:
-    known = {"percent": one.percent, "violated": one.violated, "tolerated": one.tolerated}
-    return {**asdict(one), "excess": _ends(one.excess), **known}
+    document = {**found.to_dict(), "unchanged": found.unchanged}
+    for bound, one in zip(document["constraints"], found.constraints, strict=True):
+        bound["tolerated"] = one.tolerated
+    return document
 
 
 def _point(point: FrontPoint, done: StudyResult) -> dict[str, Any]:

@@ -54,8 +54,7 @@ def _suite(suite: n.Suite | None, statements: _Statements) -> n.Suite:
 
 def _branched(node: n.If, rest: _Statements, report: Report, depth: int) -> n.If:
     """An `if` whose branches that do not return go on with the rest."""
-    bodies = [body for _, body in node.branches] + ([node.otherwise] if node.otherwise is not None else [])
-    going_on = [body for body in bodies if not _returns(body)]
+    going_on = [body for body in inner_suites(node) if not _returns(body)]
     if rest and len(going_on) + (node.otherwise is None) > 1:
         help = "end all branches but one with `return`, or none"
         report.error("GOT0112", "several branches go on after one that returns", rest[0].span, help=help)
@@ -70,7 +69,7 @@ def _branched(node: n.If, rest: _Statements, report: Report, depth: int) -> n.If
 def _returns(suite: n.Suite) -> bool:
     last = suite.statements[-1]
     if isinstance(last, n.If) and last.otherwise is not None:
-        return all(map(_returns, [*(body for _, body in last.branches), last.otherwise]))
+        return all(map(_returns, inner_suites(last)))
     return isinstance(last, n.Return)
 
 

@@ -8,6 +8,7 @@ from typing import Literal, final
 from gotlang.diagnostics import Label, Report
 from gotlang.scope import PoolType
 from gotlang.semantics.facts import leaving_one
+from gotlang.semantics.returns import inner_suites
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import children, walk
@@ -79,23 +80,9 @@ class SkipChecker:
             case n.First():
                 for line in node.lines:
                     self._left_out(line, "line", "this line is never taken")
-            case (
-                n.Reduce(body=body) | n.RepeatBlock(body=body) | n.Repeated(body=body) | n.Labelled(body=body)
-            ):
-                self.suite(body, left_out)
-            case n.If(branches=branches, otherwise=otherwise):
-                for _, body in branches:
+            case n.Reduce() | n.RepeatBlock() | n.Labelled() | n.If() | n.Match() | n.Try():
+                for body in inner_suites(node):
                     self.suite(body, left_out)
-                if otherwise is not None:
-                    self.suite(otherwise, left_out)
-            case n.Match(branches=cases, otherwise=otherwise):
-                for case in cases:
-                    self.suite(case.body, left_out)
-                if otherwise is not None:
-                    self.suite(otherwise, left_out)
-            case n.Try(body=body, otherwise=otherwise):
-                self.suite(body, left_out)
-                self.suite(otherwise, left_out)
             case _:
                 pass
 

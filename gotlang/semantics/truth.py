@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gotlang.diagnostics import Label, Report
+from gotlang.semantics.returns import inner_suites
 from gotlang.syntax import nodes as n
 
 _KEEPS_RESULT = {"Score", "Validate", "GroundTruth"}
@@ -34,28 +35,17 @@ def _suite(suite: n.Suite, why: Label | None, seen: list[n.Step], report: Report
                     value.body, Label(value.body.statements[0].span, "done any number of times"), seen, report
                 )
             case n.Search() | n.First():
-                for part in value.parts if isinstance(value, n.Search) else value.lines:
+                for part in inner_suites(value):
                     _suite(part, Label(part.span, "no result yet"), seen, report)
             case n.Labelled():
                 _suite(value.body, late, seen, report)
             case n.If() | n.Match() | n.Try():
                 before, most = list(seen), list(seen)
-                for branch in _branches(value):
+                for branch in inner_suites(value):
                     own = list(before)
                     _suite(branch, late, own, report)
                     most = max(most, own, key=len)
                 seen[:] = most
-
-
-def _branches(block: n.If | n.Match | n.Try) -> list[n.Suite]:
-    match block:
-        case n.If():
-            inside = [body for _, body in block.branches]
-        case n.Match():
-            inside = [branch.body for branch in block.branches]
-        case n.Try():
-            inside = [block.body]
-    return [*inside, *([block.otherwise] if block.otherwise is not None else [])]
 
 
 def _keeps_result(statement: n.Statement) -> bool:

@@ -36,7 +36,7 @@ def _form(kind):
 
 
 def _part(kind):
-    """A part of a prompt or study that is one value: its kind and the value."""
+    """A part of a prompt, study or search that is one value: its kind and the value."""
     return lambda _builder, _span, *children: (kind, children[-1])
 
 
@@ -137,9 +137,7 @@ class TreeBuilder(ExpressionBuilder):
 
     lost_parts = lost_part
 
-    def lost_example(self, _span, example):
-        return "example", example
-
+    lost_example = _part("example")
     prompt_setting = _part("setting")
     tools = _part("tools")
     instruction = _part("instruction")
@@ -303,17 +301,10 @@ class TreeBuilder(ExpressionBuilder):
         inside = (expand, simulate, value, backup)
         return n.Search(self._until(span, *ends), state, root, until, clauses, *inside)
 
-    def expand(self, _span, part):
-        return "expand", part
-
-    def simulated(self, _span, part):
-        return "simulate", part
-
-    def valued(self, _span, part):
-        return "value", part
-
-    def backup(self, _span, name):
-        return "backup", name
+    expand = _part("expand")
+    simulated = _part("simulate")
+    valued = _part("value")
+    backup = _part("backup")
 
     def lost_search(self, span, _hole, body=None):
         return "", body or n.Suite(span, (self.lost(span, None),))

@@ -20,9 +20,8 @@ from gotlang.report.graphs import short
 from gotlang.report.history import RunRecord, outcome_text
 from gotlang.report.recorded import summary
 from gotlang.studio.processes import RunLimits
-from gotlang.studio.records import is_simulated
+from gotlang.studio.records import is_simulated, read_tags, write_tags
 from gotlang.studio.site import Studio, studio_of
-from gotlang.studio.tags import read_tags, write_tags
 from gotlang.studio.views import PageView, as_json, content
 
 LINK = ("Runs", "/")
