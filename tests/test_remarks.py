@@ -26,25 +26,25 @@ BODIES = {
     "it has an `until` of its own": (
         "Generate(k=3, until=wrong(it, 1) == 0) sort(xs)", "Score() wrong(it, 1)", "KeepBestN(1)"
     ),
-    "no `Score` is all that takes its thoughts": ("Generate(k=3) sort(xs)", "Vote()"),
-    "what scores its thoughts is no declared score with a `best` that asks no model": (
+    "its thoughts are not used only by a `Score`": ("Generate(k=3) sort(xs)", "Vote()"),
+    "the scorer of its thoughts is not a declared score with a `best` that calls no model": (
         "Generate(k=3) sort(xs)", "Score() far(it)", "KeepBestN(1)"
     ),
-    "no `KeepBestN` is all that takes the scored thoughts": (
+    "the scored thoughts are not used only by a `KeepBestN`": (
         "Generate(k=3) sort(xs)", "Score() wrong(it, 1)", "Select() len(it) > 0", "KeepBestN(1)"
     ),
-    "the score looks at `ys`, which is not there when the sampling starts": (
+    "the score uses `ys`, which is not available when sampling starts": (
         "ys = Generate() sort(xs)", "Generate(k=3) sort(xs)", "Score() wrong(it, len(ys))", "KeepBestN(1)"
     ),
     "equal to another step of its block: computed once": (
         "a = len(xs) + 1", "b = len(xs) + 1", "Map() [a, b]"
     ),
-    "equal to `a`, and it asks a model: `share true` takes the same samples": (
+    "equal to `a`, and it calls a model: `share true` takes the same samples": (
         "a = Generate() sort(xs)", "b = Generate() sort(xs)", "Pool() a, b", "Vote()"
     ),
     "it is never used": ("a = len(xs)", "Generate() sort(xs)"),
     "its samples may be in one request": ("Generate(k=3) sort(xs)", "Vote()"),
-    "it asks for one sample of each request, so there is nothing to put together": (
+    "it takes one sample of each request, so there is nothing to batch": (
         "Generate(k=3) sort(xs)", "Validate() fine(it)", "Vote()"
     ),
 }  # fmt: skip
@@ -64,12 +64,12 @@ def test_each_remark_is_made_where_it_holds(text: str) -> None:
 def test_the_command_says_them_with_their_place(gotc: Gotc, folder: Path) -> None:  # noqa: F811
     lines = gotc("ir", "vote.got", "--remarks").out.splitlines()
     step = "vote.got:11: early stopping: Generate(k=tries) answer(question): "
-    assert f"{step}not done: no `Score` is all that takes its thoughts" in lines
+    assert f"{step}not done: its thoughts are not used only by a `Score`" in lines
     found = gotc("ir", "vote.got", "--remarks", "--json").json()["remarks"]
     assert len(found) == len(lines)
     assert found[-1] == {
         "pass": "early stopping", "declaration": "vote", "step": "%1", "kind": "Generate", "file": "vote.got",
         "line": 11, "text": "Generate(k=tries) answer(question)", "done": False,
-        "remark": "no `Score` is all that takes its thoughts",
+        "remark": "its thoughts are not used only by a `Score`",
     }  # fmt: skip
     assert gotc("ir", "vote.got", "--remarks", "-O0").out == ""

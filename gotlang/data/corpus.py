@@ -27,7 +27,7 @@ Search = Callable[[str, int], list[str]]
 """`search(query, k)`: up to k documents that share a word with the query, the best first."""
 
 LARGE: Final = 8_000_000
-"""A corpus of at least so many bytes is ranked by bm25s, and the index of such a file is saved."""
+"""Size in bytes from which a corpus is ranked by bm25s, and the index of such a file is saved."""
 TEXTS: Final = (".txt", ".md")
 """The files of a folder that are documents."""
 _LINE: Final = 'each line is an object such as {"title": "...", "text": "..."}'
@@ -60,7 +60,7 @@ def open_corpus(path: str | Path) -> Search:
 
 
 def _large(path: Path, stamp: dict[str, int]) -> Search:
-    """A search function over a file that is not held in memory."""
+    """A search function over a file that is not kept in memory."""
     bm25s = _bm25s(path)
     folder = path.with_name(f"{path.name}.bm25")
     offsets = _saved_offsets(folder, stamp)
@@ -194,7 +194,7 @@ def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _saved_offsets(folder: Path, stamp: dict[str, int]) -> array[int] | None:
-    """Where the documents begin, from a saved index of this very file; None if there is none."""
+    """The offsets of the documents, from a saved index of this file; None if there is none."""
     try:
         if json.loads((folder / _STAMP).read_text()) != stamp:
             return None
@@ -206,7 +206,7 @@ def _saved_offsets(folder: Path, stamp: dict[str, int]) -> array[int] | None:
 
 
 def _save(index: Any, offsets: array[int], folder: Path, stamp: dict[str, int]) -> None:
-    """Write the index next to the corpus, completely or not at all; a read-only folder is no error."""
+    """Write the index next to the corpus, completely or not at all; a read-only folder is not an error."""
     draft = folder.with_name(f"{folder.name}.{os.getpid()}")
     try:
         index.save(str(draft), show_progress=False)

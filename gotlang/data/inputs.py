@@ -32,7 +32,7 @@ def inputs(
 def input_reader(
     table: Table, mapping: Mapping[str, str], wanted: Mapping[str, Type], optional: Mapping[str, Type] | None
 ) -> Callable[[int], dict[str, Any]]:
-    """What reads a row's values for a program's inputs, each converted to its type.
+    """A function that reads a row's values for a program's inputs, each converted to its type.
 
     `mapping` gives the column of an input (`--map INPUT=COLUMN`). Other inputs take the column of their name,
     in the same case or else in any; a list may take several, numbered from 1: `documents` takes `document1`,
@@ -106,8 +106,8 @@ def _value(table: Table, row: Mapping[str, Any], row_number: int, column: str, t
 
 
 def from_json(value: Any, type_: Type) -> Any:
-    """A value of JSON as one of a type: no text is made of anything else, but paragraphs as the question sets
-    have them are documents. Raises ReadError."""
+    """A value of JSON as one of a type: other values are not converted to texts, but paragraphs in the forms
+    of the question sets are converted to documents. Raises ReadError."""
     value = documents(value, type_)
     if why := not_a_text(value, type_):
         raise ReadError(why)
@@ -116,7 +116,8 @@ def from_json(value: Any, type_: Type) -> Any:
 
 def documents(value: Any, type_: Type) -> Any:
     """Paragraphs for a list of texts, or of records with a title and a text: `[title, [sentence, ...]]`, as
-    in HotpotQA and 2WikiMultihopQA, or objects with a `paragraph_text`, as in MuSiQue. All else as it is."""
+    in HotpotQA and 2WikiMultihopQA, or objects with a `paragraph_text`, as in MuSiQue. Any other value
+    unchanged."""
     if not isinstance(type_, ListType) or not isinstance(value, list):
         return value
     texts = type_.element == STR
@@ -138,8 +139,8 @@ def documents(value: Any, type_: Type) -> Any:
 
 
 def not_a_text(value: Any, type_: Type) -> str | None:
-    """Why JSON is not what it should be, where a text is wanted: `convert`, which reads responses of models,
-    would make a text of anything."""
+    """Why a JSON value is invalid where a text is expected: `convert`, which reads responses of models, would
+    convert anything to a text."""
     parts: list[tuple[Any, Type]] = []
     if type_ == STR and not isinstance(value, str):
         shown = json.dumps(value, default=str, ensure_ascii=False)
@@ -154,7 +155,7 @@ def not_a_text(value: Any, type_: Type) -> str | None:
 
 
 def named_columns(table: Table, inputs: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
-    """The columns of inputs that are mapped or have the name of one, in the same case or else in any.
+    """The columns of inputs that are mapped or have the same name, in the same case or else in any.
 
     Raises UsageError for a mapped column that the table does not have.
     """
@@ -223,7 +224,7 @@ def parse_value(text: str, type_: Type, what: str) -> Any:
     """The value of an option such as `--input NAME=VALUE` or `--set NAME=VALUE`.
 
     A `str` is the text as it is; lists are JSON, or numbers or texts separated by commas; records are JSON.
-    `what` names the option in the UsageError for what cannot be converted.
+    `what` names the option in the UsageError for a value that cannot be converted.
     """
     try:
         return from_text(text, type_)

@@ -1,4 +1,4 @@
-"""Which rows of a table are used: ranges and single rows, a random sample of these, the first ones."""
+"""Selections of rows of a table: ranges and single rows, a random sample of these, the first ones."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def sample_of(text: str) -> tuple[int, int]:
 @final
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """Rows, then a sample of these (how many, and the seed), then the first `limit` of these, each in the
-    table's order and once; None: all."""
+    """Rows, then a sample of these (the number, and the seed), then the first `limit` of these, in the
+    table's order and without duplicates; None: all."""
 
     rows: Rows | None = None
     sample: tuple[int, int] | None = None
@@ -59,7 +59,7 @@ class RowSelection:
 
     @classmethod
     def of(cls, rows: Rows | str | None, sample: tuple[int, int] | int | None, limit: int | None) -> Self:
-        """A selection as Python's users write it. Raises UsageError for what selects nothing."""
+        """A selection from Python arguments. Raises UsageError for an invalid one."""
         try:
             rows = rows_of(rows) if isinstance(rows, str) else rows
         except ValueError:
@@ -100,7 +100,7 @@ class RowSelection:
         return ",".join(map(_written, rows))
 
     def __str__(self) -> str:
-        """What is not all rows, as outputs say it; empty for all and for the first ones."""
+        """A description for outputs; empty for all and for the first ones."""
         parts = [f"rows {self._range()}"] if self.rows is not None else []
         if self.sample is not None:
             parts.append("a sample of {} by seed {}".format(*self.sample))

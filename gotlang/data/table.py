@@ -1,8 +1,8 @@
 """Data files as tables: `.csv`, `.jsonl` and `.ndjson`, `.json` and `.parquet`.
 
-A `.json` file is a list of objects or an object of lists; parquet needs the extra `parquet`. Text is
-UTF-8. Errors in a file are UsageErrors with its name and the line or row. Of a large file, unless it is
-`.json`, only the places of its rows are kept, and each row is read when it is asked for.
+A `.json` file is a list of objects or an object of lists; parquet needs the extra `parquet`. Text is UTF-8.
+Errors in a file are UsageErrors with its name and the line or row. Of a large file, unless it is `.json`,
+only the offsets of its rows are kept, and each row is read on access.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from gotlang.packages import pip_install
 
 FORMATS: Final = (".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 KEPT_BYTES: Final = 16 * 2**20
-"""A larger file is not kept in memory."""
+"""Size above which a file is not kept in memory."""
 _CHUNK: Final = 256
-"""Rows of parquet that are made at a time."""
+"""Rows of parquet that are converted at a time."""
 _DELIMITERS: Final = {";": "`;`", "\t": "tabs"}
 
 
@@ -63,7 +63,7 @@ class Table(Struct, frozen=True):
 
 
 def fingerprint(table: Table) -> str:
-    """A SHA-256 digest of the rows, whatever the name of the file: 64 hexadecimal digits."""
+    """A SHA-256 digest of the rows, independent of the name of the file: 64 hexadecimal digits."""
     digest = hashlib.sha256()
     for row in table.rows:
         line = json.dumps(row, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -72,8 +72,8 @@ def fingerprint(table: Table) -> str:
 
 
 def load(path: str | Path, most: int | None = None) -> Table:
-    """Read a data file, or only its first rows, at `most` so many; its suffix names the format. Raises
-    UsageError with the place."""
+    """Read a data file, or at most its first `most` rows; its suffix names the format. Raises UsageError with
+    the place."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
@@ -105,7 +105,7 @@ class _Format(Protocol):
         """The rows of a file, each with the place at which its bytes begin."""
 
     def row(self, text: str) -> dict[str, Any]:
-        """The row that a part of the file holds."""
+        """The row in a part of the file."""
 
 
 def _rows(path: Path, file: BinaryIO, format: _Format, most: int | None) -> Sequence[dict[str, Any]]:
@@ -117,7 +117,7 @@ def _rows(path: Path, file: BinaryIO, format: _Format, most: int | None) -> Sequ
 
 
 class _LazyRows(Sequence[dict[str, Any]]):
-    """Rows that are made when they are asked for."""
+    """Rows that are converted on access."""
 
     @overload
     def __getitem__(self, number: int) -> dict[str, Any]: ...
@@ -134,7 +134,7 @@ class _LazyRows(Sequence[dict[str, Any]]):
 
 @final
 class _FileRows(_LazyRows):
-    """The rows of a file of text. Raises UsageError if it has changed since."""
+    """The rows of a text file. Raises UsageError if it has changed since."""
 
     def __init__(self, path: Path, starts: array[int], format: _Format) -> None:
         self._path, self._starts, self._format = path, starts, format
@@ -157,8 +157,8 @@ class _FileRows(_LazyRows):
 
 
 def _decoded(path: Path, file: BinaryIO) -> Iterator[tuple[int, str]]:
-    """The lines of a file of text, with their ends, each with the number of its bytes. Only `\\n` ends a line
-    of JSON; `splitlines` would also split at characters inside a text."""
+    """The lines of a text file, with their ends, each with the number of its bytes. Only `\\n` ends a line of
+    JSON; `splitlines` would also split at characters inside a text."""
     empty = True
     for number, line in enumerate(file, 1):
         if b"\0" in line:
@@ -187,7 +187,7 @@ class _Csv:
         def lines() -> Iterator[str]:
             nonlocal at
             for size, text in _decoded(self._path, file):
-                pieces = list(io.StringIO(text, newline=""))  # a `\r` alone ends a line, too
+                pieces = list(io.StringIO(text, newline=""))  # a `\r` alone also ends a line
                 end = at + size
                 for number, piece in enumerate(pieces, 1):
                     at = end - sum(len(rest.encode()) for rest in pieces[number:])
@@ -234,7 +234,7 @@ def _long_cells() -> Iterator[None]:
 
 @final
 class _JsonLines:
-    """One object in a line."""
+    """One object per line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

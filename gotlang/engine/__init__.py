@@ -1,7 +1,7 @@
-"""Where rows run: in this process (`embedded`), or on the nodes of a Ray cluster (`ray`).
+"""Engines, which run rows: in this process (`embedded`), or on the nodes of a Ray cluster (`ray`).
 
-`worker` is what runs on a node, `cluster` hands rows out to workers and takes their results. Both have the
-same `Session`: the answers, the claims and the budget are those beside the cache, as of any processes.
+`worker` runs on a node, `cluster` distributes rows to workers and collects their results. Both have the same
+`Session`: responses, claims and the budget are shared through the cache, as by any processes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gotlang.session import Session
 
 @asynccontextmanager
 async def opened(program: CheckedProgram, options: Options) -> AsyncIterator[tuple[Session, Engine | None]]:
-    """A session, and what runs its rows: None for this process. Raises UsageError for an engine that cannot
-    be had, and for options that do not fit it."""
+    """A session, and the engine of its rows: None for this process. Raises UsageError for an unavailable
+    engine, and for options that it does not support."""
     if options.engine == "embedded":
         async with Session(program, options) as session:
             yield session, None

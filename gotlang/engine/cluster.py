@@ -43,17 +43,17 @@ from gotlang.session import Session
 from gotlang.version import __version__
 
 WINDOW_S: Final = 62.0
-"""Seconds for which a request counts; a provider's minute, and what it may come late."""
+"""Seconds for which a request counts: a provider's minute, and a margin."""
 PATIENCE_S: Final = 10.0
-"""Seconds for which a free share waits for a worker until the others have it."""
+"""Seconds for which a free share waits for a worker until the others get it."""
 
 
 @final
 class Shares:
-    """Of a limit, one for each of so many workers at first: `1 / count` of it.
+    """The shares of a limit, initially `1 / count` of it for each of this number of workers.
 
-    What a worker that was lost has sent still counts, so its share is free after `WINDOW_S`; so does what
-    others have sent with larger shares, so a worker more may start after that.
+    Requests of a lost worker still count, so its share is free after `WINDOW_S`; so do requests of others
+    with larger shares, so an additional worker may start only after that.
     """
 
     def __init__(self, workers: int) -> None:
@@ -61,7 +61,7 @@ class Shares:
         self._free_from: list[float] = []
 
     def take(self, now: float) -> float:
-        """When a worker may start with a share."""
+        """The time at which a worker may start with a share."""
         if self._unused:
             self._unused -= 1
             return now
@@ -71,37 +71,39 @@ class Shares:
         return now + WINDOW_S
 
     def lose(self, now: float, *, sent: bool = True) -> None:
-        """A worker with a share has ended; `sent` tells whether it may have sent anything."""
+        """A worker with a share has ended; `sent` tells whether it may have sent requests."""
         self._free_from.append(now + WINDOW_S * sent)
         self._free_from.sort()
 
     def spread(self, now: float) -> None:
-        """Leave what nobody takes to those that run."""
+        """Distribute unused shares to the running workers."""
         while self._free_from and self._free_from[0] < now - PATIENCE_S and self.count > 1:
             self._free_from.pop(0)
             self.count -= 1
 
 
 LOOK_S: Final = 0.5
-"""Seconds between two looks at which nodes there are."""
+"""Seconds between two checks of the available nodes."""
 AWAY_S: Final = 30.0
-"""Seconds for which there may be no worker at all until the run ends."""
+"""Maximum seconds without any worker before the run ends."""
 STARTS: Final = 3
-"""Workers that do not start until that is an error."""
+"""Number of workers that fail to start before that is an error."""
 OTHERS_S: Final = 5.0
 """Seconds that the first worker waits for the others to start."""
 MOST_DEATHS: Final = 5
-"""Workers that may die while they run a row until the row counts as failed: it may be what ends them."""
+"""Number of workers that may die while they run a row before the row counts as failed: it may be the
+cause."""
 _STORE_BYTES: Final = 100 * 2**20
-"""Of a local cluster's object store, which holds a program and its jobs: rows do not go through it."""
+"""Size of a local cluster's object store, which contains a program and its jobs: rows do not go through
+it."""
 _REACH_S: Final = 10.0
 
 
-# ---------------------------------------------------------------- what can run there
+# ---------------------------------------------------------------- requirements
 
 
 def _check(program: CheckedProgram, options: Options) -> None:
-    """Raise UsageError for options that do not fit, and NotTrusted for Python that is not trusted."""
+    """Raise UsageError for unsupported options, and NotTrusted for untrusted Python."""
     if (error := refused(program.ir(0), options.python, simulators=options.simulated)) is not None:
         raise error
     if not isinstance(options.chosen_model, str) or not isinstance(options.cache, str | Path | None):
@@ -112,8 +114,8 @@ def _check(program: CheckedProgram, options: Options) -> None:
     for what, value in (("cache", options.cache), ("endpoint", options.base_url)):
         if keys.is_key("", text := str(value)) or "password=" in text:
             raise UsageError(
-                f"the address of the {what} has a password, which would be seen in Ray's dashboard",
-                help="give it to every node in its environment: PGPASSWORD, or the key's own variable",
+                f"the address of the {what} has a password, which would be visible in Ray's dashboard",
+                help="set it in the environment of every node: PGPASSWORD, or the key's own variable",
             )
 
 
@@ -139,16 +141,16 @@ def _connected(address: str | None) -> tuple[Any, bool]:
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         ray.init(address or "local", **settings)
-    except Exception as error:  # whatever Ray makes of an address: ConnectionError, ValueError, RuntimeError
+    except Exception as error:  # any error of Ray about an address: ConnectionError, ValueError, RuntimeError
         raise _unreachable(address, str(error).strip().split("\n")[0]) from None
     if threading.current_thread() is threading.main_thread():
-        for number, handler in handlers.items():  # Ray has taken SIGTERM for itself
+        for number, handler in handlers.items():  # Ray has installed its own handler of SIGTERM
             signal.signal(number, handler)
     return ray, True
 
 
 def _reach(address: str) -> None:
-    """Raise UsageError at once where nobody listens: Ray would try for a minute."""
+    """Raise UsageError immediately if nothing listens: Ray would try for a minute."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
@@ -165,7 +167,7 @@ def _unreachable(address: str | None, why: str) -> UsageError:
 
 @contextmanager
 def _without_rays_lines() -> Iterator[None]:
-    """Ray prints what happens to nodes on standard output, where results go; it is in its logs, too."""
+    """Ray prints messages about nodes to standard output, where results go; they are in its logs, too."""
     with redirect_stdout(_Filtered(sys.stdout)):
         yield
 
@@ -179,7 +181,7 @@ class _Filtered:
         return getattr(self._out, name)
 
     def write(self, text: str) -> int:
-        """Write what is not from Ray's own thread."""
+        """Write text that is not from Ray's own thread."""
         if threading.current_thread().name == "ray_listen_error_messages":
             return len(text)
         return self._out.write(text)
@@ -220,7 +222,7 @@ async def on_cluster(
 @final
 @dataclass(eq=False, slots=True)
 class _Node:
-    """A node with its worker: how many rows that runs, and its name in the coordination."""
+    """A node with its worker: its number of running rows, and its name in the coordination."""
 
     id: str
     name: str
@@ -243,7 +245,7 @@ class Cluster:
         self._watching: asyncio.Task[None] | None = None
         self._trouble: GotError | None = None
         self._worked = 0.0
-        """When there was a worker last, or 0."""
+        """The last time there was a worker, or 0."""
         self._most = 1
         self._shares: Shares | None = None
         self._share = 1.0
@@ -261,7 +263,7 @@ class Cluster:
                 f"the cache {options.cache} is a file, which {min(there)} cannot see",
                 help="use `--cache postgresql://user@host/database`, which every node can reach",
             )
-        python = options.python if options.python is False else True  # it was looked at here
+        python = options.python if options.python is False else True  # it was checked here
         sent = structs.replace(options, observe=None, python=python, max_usd=None, max_calls=None)
         self._sent = [ray.put(each) for each in (self._program, sent, os.getcwd())]
         self._sent += [ray.put(fingerprints(self._program)), ray.put(__version__)]
@@ -275,7 +277,7 @@ class Cluster:
                 await self._until(lambda: not self._opening)
 
     async def close(self) -> None:
-        """Let the workers leave, and end them."""
+        """Let the workers close, and end them."""
         if self._watching is not None:
             self._watching.cancel()
         for task in self._opening.values():
@@ -290,7 +292,7 @@ class Cluster:
             self._ray.kill(node.actor)
 
     async def _watch(self) -> None:
-        """Have a worker on each node that there is."""
+        """Keep a worker on each available node."""
         while True:
             nodes = {str(n["NodeID"]): n for n in await asyncio.to_thread(self._ray.nodes) if n["Alive"]}
             for id in nodes.keys() - self._nodes.keys() - self._opening.keys():
@@ -336,7 +338,7 @@ class Cluster:
         await self._wake()
 
     def _tell_shares(self) -> None:
-        """Let the workers have their shares of limits per minute."""
+        """Send the workers their shares of limits per minute."""
         if self._shares is not None:
             self._shares.spread(asyncio.get_running_loop().time())
             if (share := 1 / self._shares.count) != self._share:
@@ -363,7 +365,7 @@ class Cluster:
     # Rows
 
     def parallel(self, rows: int) -> int:
-        """How many rows may be under way if a worker has so many."""
+        """Maximum number of concurrent rows, given that of one worker."""
         self._most = rows
         return rows * max(1, len(self._nodes))
 
@@ -377,7 +379,8 @@ class Cluster:
         count_missing: bool,
         notes: Notes | None,
     ) -> Callable[[Row, int], Awaitable[RowRun]]:
-        """What runs a row of these somewhere; what was noted of it is added to `notes`."""
+        """A function that runs a row of these on some node; the data that is collected about it is added to
+        `notes`."""
         budget = runner.budget
         shared = (budget.name, budget.for_now) if isinstance(budget, SharedBudget) else None
         found = MeasurementJob(
@@ -425,14 +428,14 @@ class Cluster:
         return run
 
     async def settle(self) -> None:
-        """Count all that the workers have spent, also what those that were lost did not tell."""
+        """Count the spending of all workers, including what lost ones did not report."""
         budget = self._session.runner.budget
         if self._own and isinstance(budget, SharedBudget):
             stored = budget.stored
             budget.charged, budget.uncertain, budget.whole = stored.charged, stored.uncertain, True
 
     def _count(self, node: _Node, reply: RowReply, runner: Runner, notes: Notes | None) -> RowsEnded:
-        """Count what a worker did; as what its node did."""
+        """Count the work of a worker for its node."""
         budget = runner.budget
         budget.charged += reply.charged
         budget.uncertain += reply.uncertain
@@ -447,8 +450,7 @@ class Cluster:
         return counted
 
     async def _free(self) -> _Node | None:
-        """The worker with the fewest rows, once there is one that can take another; None once the session is
-        stopped."""
+        """The worker with the fewest rows, once one can take another; None once the session is stopped."""
         nodes, session = self._nodes, self._session
 
         def ready() -> bool:
@@ -461,7 +463,8 @@ class Cluster:
         return None if session.stopped is not None else min(nodes.values(), key=lambda node: node.rows)
 
     async def _until(self, ready: Callable[[], bool]) -> None:
-        """Wait. Raises what keeps workers from starting: for the first at once, for others after a while."""
+        """Wait. Raises the error that prevents workers from starting: for the first immediately, for others
+        after a while."""
         loop = asyncio.get_running_loop()
         async with self._changed:
             while not ready():

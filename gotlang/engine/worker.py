@@ -1,6 +1,6 @@
-"""The actor of a node: one session on one event loop, for all rows that the node takes.
+"""The actor of a node: one session on one event loop, for all rows that the node gets.
 
-What goes between processes are frozen dataclasses of ours, in Ray's own encoding: nothing of it is stored.
+Processes exchange frozen dataclasses of ours, in Ray's own encoding, none of which is stored.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from gotlang.session import Session
 from gotlang.version import __version__
 
 _MOST_JOBS: Final = 32
-"""Jobs that a worker keeps: a study has one for each of its measurements."""
+"""Number of jobs that a worker keeps: a study has one for each of its measurements."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MeasurementJob:
-    """What all rows of one measurement have in common. `limit` is that on concurrent requests, `budget` the
-    name of the shared budget (None: the session's own) with its limit for now, `role` what it is booked to,
-    `notes` what is noted of each run (None: nothing)."""
+    """The common data of all rows of one measurement. `limit` is that on concurrent requests, `budget` the
+    name of the shared budget (None: the session's own) with its current limit, `role` the role it is booked
+    to, `notes` the data collected about each run (None: nothing)."""
 
     program: ir.Program
     scheme: ir.Scheme
@@ -77,8 +77,8 @@ class Opened:
 @final
 @dataclass(frozen=True, slots=True)
 class RowReply:
-    """A row that ended, or the `error` that ended it; what was spent, refused and counted since the reply
-    before; `lost` says why the worker can store nothing any more."""
+    """A row that ended, or the `error` that ended it; the amounts spent, refused and counted since the
+    previous reply; `lost` is the reason if the worker can no longer store anything."""
 
     run: RowRun | None
     error: GotError | None
@@ -95,7 +95,7 @@ class RowReply:
 @final
 @dataclass(slots=True)
 class _Told:
-    """What replies have told so far of a budget."""
+    """The amounts of a budget that replies have reported so far."""
 
     charged: Charge = NO_CHARGE
     uncertain: Charge = NO_CHARGE
@@ -104,7 +104,7 @@ class _Told:
 
 
 def fingerprints(program: CheckedProgram) -> dict[str, str]:
-    """The Python files of a program with a hash of each (empty: there is no such file)."""
+    """The Python files of a program with a hash of each (empty: the file does not exist)."""
     found = {}
     for entry in (*program.ir(0).python, *program.ir(0).simulators):
         file = resolve(entry.folder, entry.path)
@@ -113,7 +113,7 @@ def fingerprints(program: CheckedProgram) -> dict[str, str]:
 
 
 class Worker:
-    """The actor; every method answers with data, and raises nothing of ours."""
+    """The actor; every method returns data, and raises none of our errors."""
 
     def __init__(
         self, program: CheckedProgram, options: Options, folder: str, files: Mapping[str, str], version: str
@@ -126,7 +126,7 @@ class Worker:
         self._told: dict[int, _Told] = {}
 
     async def open(self, share: float) -> Opened | GotError:
-        """Open the session, with a share of limits per minute. Answers with the error where that fails."""
+        """Open the session, with a share of limits per minute. Returns the error if that fails."""
         if self._version != __version__:
             words = f"it has gotlang {__version__}, the driver {self._version}"
             return UsageError(words, help=f"pip install gotlang=={self._version}")
@@ -177,7 +177,7 @@ class Worker:
         coordination = self._session.coordination
         if coordination is not None and isinstance(runner.budget, SharedBudget):
             with suppress(CacheError):  # it is written later
-                await coordination.soon(coordination.flush)  # whoever has the reply finds what it cost
+                await coordination.soon(coordination.flush)  # the receiver of the reply finds its cost
         return self._reply(run, error, runner.budget, counts.rows, notes)
 
     def _runner(self, session: Session, job: MeasurementJob) -> Runner:
@@ -233,30 +233,30 @@ class Worker:
         return None if rpm is None else rpm * share, None if tpm is None else tpm * share
 
     async def share(self, share: float) -> None:
-        """Have another share of limits per minute from now on."""
+        """Change the share of limits per minute from now on."""
         if self._session is not None:
             self._session.models.limit(*self._rates(share))
 
     async def stop(self, reason: str) -> None:
-        """Finish the requests that are under way and send no more."""
+        """Finish the requests in flight and send no more."""
         if self._session is not None:
             self._session.stop(reason)
 
     async def close(self) -> None:
-        """Leave: what was not sent returns to the budget."""
+        """Close the session: unsent reservations return to the budget."""
         if self._session is not None:
             await self._session.__aexit__(None, None, None)
 
 
 @final
 class _Counts:
-    """Counts what a progress line shows of a run."""
+    """Counts the data of a progress line about a run."""
 
     def __init__(self) -> None:
         self.rows = RowsEnded()
 
     def __call__(self, event: Event) -> None:
-        """Something happened in the run."""
+        """Process an event of the run."""
         rows = self.rows
         if isinstance(event, Asked):
             sources = [sample[1] for sample in event.samples if isinstance(sample, tuple)]
@@ -273,7 +273,7 @@ def _less(now: Charge, before: Charge) -> Charge:
 
 
 def portable(error: GotError) -> GotError:
-    """An error without what only its own process has: spans, graphs, texts."""
+    """An error without data that only its own process has: spans, graphs, texts."""
     kinds = (UsageError, CacheLost, CacheError, RunError, BudgetExceeded, ModelError)
     kind = next((kind for kind in kinds if isinstance(error, kind)), GotError)
     return kind(error.message, help=error.help)

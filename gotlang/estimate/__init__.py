@@ -1,2 +1,2 @@
-"""The one estimator: what a scheme costs before it runs. `gotc explain`, the scheduler, limits and studies
-ask it."""
+"""The cost estimator: what a scheme costs before it runs, for `gotc explain`, the scheduler, limits and
+studies."""

@@ -1,7 +1,7 @@
-"""What a scheme costs before it runs: calls, requests, the critical path, volume, tokens and dollars.
+"""The cost of a scheme before it runs: calls, requests, the critical path, volume, tokens and dollars.
 
-Each is a range: exact where nothing is left to a model, bounds where a model decides how it goes. Where it
-can be, it is also a formula in the params, such as `1 + 8*sort_tries + 7*merge_tries`.
+Each is a range: exact if nothing depends on a model, bounds if a model decides. If possible, it is also a
+formula in the params, such as `1 + 8*sort_tries + 7*merge_tries`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from gotlang.span import Span
 from gotlang.types import FLOAT, ListType, Type, accepts
 
 _DIGITS = 12
-"""Dollars are given to so many digits after the point, which no token costs less than."""
+"""Digits after the decimal point of dollars: no token costs less."""
 LONGEST_FORMULA = 160
-"""A formula of more characters is not given."""
+"""Maximum length of a formula."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CostRange:
-    """A number from `low` to `high` (None: any number); `expected` is what is likely (None: not known).
+    """A number from `low` to `high` (None: unbounded); `expected` is the likely value (None: not known).
 
-    `formula` says how it depends on the params, where that can be said, and else `formula_high` on what its
-    upper bound depends.
+    `formula` is its dependence on the params, if known, and otherwise `formula_high` that of its upper bound.
     """
 
     low: float
@@ -42,7 +41,7 @@ class CostRange:
     formula_high: str | None = None
 
     def holds(self, number: float) -> bool:
-        """Whether a number lies in it."""
+        """Whether the range contains a number."""
         return self.low <= number and (self.high is None or number <= self.high)
 
     def as_json(self) -> dict[str, Any]:
@@ -53,8 +52,8 @@ class CostRange:
 @final
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Calls of models (`calls`), requests over the wire, model calls in a row (`critical_path`),
-    thoughts from which the result can be reached (`volume`), tokens, US dollars (None: no known price)."""
+    """Model calls (`calls`), HTTP requests, sequential model calls (`critical_path`), thoughts from which the
+    result can be reached (`volume`), tokens, US dollars (None: no known price)."""
 
     calls: CostRange
     requests: CostRange
@@ -71,7 +70,7 @@ class Costs:
 
     def expecting(self, likely: Mapping[str, float | None]) -> Costs:
         """The same with likely numbers by name, such as those of one simulated run; they widen no bounds, so
-        one that lies outside (an answer that could not be read) is left out."""
+        one that is outside (because of an unreadable response) is left out."""
         found: dict[str, Any] = {}
         for name, known in self.ranges():
             number = likely.get(name)
@@ -88,13 +87,13 @@ class Costs:
 @final
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a scheme costs: `costs` if every answer is asked for, `early` with early stop (`--prefer cost`),
-    `at_once` where all samples are requested at once, or none (`--prefer latency`).
+    """The cost estimate of a scheme: `costs` without early stopping, `early` with it (`--prefer cost`),
+    `at_once` with all samples requested at once, or none (`--prefer latency`).
 
-    `params` are those that the scheme uses, with the values that the numbers hold for; `unknown` the atoms
-    of formulas that no param decides; `prices` says whose prices the dollars are; `not_expected` why the
-    Python that would give expected values did not run (None: it did, or was not asked to). All
-    responses are taken to be readable, and none to be in the cache.
+    `params` are those that the scheme uses, with the values for which the numbers hold; `unknown` are the
+    atoms of formulas that no param determines; `prices` says whose prices the dollars are; `not_expected` is
+    why the Python for expected values did not run (None: it did, or was not requested). All responses are
+    assumed to be readable, and none to be cached.
     """
 
     scheme: str
@@ -134,9 +133,9 @@ def estimate(
 ) -> Estimate:
     """Estimate a scheme's cost.
 
-    Without `inputs`, what depends on them stays in the formulas and leaves the bounds open. `params` are
-    the params' values (default: their own), `wave` is how many answers the first wave of an early-stopped
-    sampling asks for, `prices` says whose prices `counter` has.
+    Without `inputs`, quantities that depend on them stay symbolic and leave the bounds open. `params` are the
+    params' values (default: their own), `wave` is the number of samples in the first round of an
+    early-stopped sampling, `prices` says whose prices `counter` has.
     """
     values = {param.name: param.default for param in program.params} | dict(params or {})
     given: Any = {"inputs": inputs, "params": values, "wave": wave}
@@ -164,9 +163,9 @@ def costs_of(
     wave: int | None = None,
     invoked: list[tuple[ir.Scheme, CostRange | None]] | None = None,
 ) -> tuple[Costs, list[Amount]]:
-    """A scheme's costs, with early stop (or as `Estimate.at_once`) or without it, and its calls and hops as
-    amounts. `params` are the values of all params, the rest is as in `estimate`. `invoked` gets each call of
-    a scheme that has a budget, with the dollars that it costs."""
+    """A scheme's costs, with early stopping (or as `Estimate.at_once`) or without it, and its calls and hops
+    as amounts. `params` are the values of all params, the rest is as in `estimate`. `invoked` gets each call
+    of a scheme that has a budget, with its cost in dollars."""
     estimator = Estimator(program, counter, early=early, at_once=at_once, wave=wave)
     root = FlowScope(None, {}, ZERO)
     for param in program.params:
@@ -183,8 +182,8 @@ def costs_of(
 @final
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """What one execution of a step costs, `calls` and dollars (None: no known price), and the model calls in
-    a row up to its end; of the scheme as a whole where `whole`. `span` is its place in the program."""
+    """The cost of one execution of a step, `calls` and dollars (None: no known price), and the sequential
+    model calls up to its end; of the scheme as a whole if `whole`. `span` is its place in the program."""
 
     span: Span
     calls: CostRange
@@ -194,8 +193,8 @@ class StepCost:
 
 
 def costs_of_steps(program: ir.Program, scheme: ir.Scheme, counter: TokenCounter) -> Iterator[StepCost]:
-    """What a scheme and each of its steps cost, with the defaults of the params, without inputs and without
-    early stopping; a step that is looked at several times, as in rounds of a loop, as at first."""
+    """The cost of a scheme and of each of its steps, with the defaults of the params, without inputs and
+    without early stopping; of a step that is evaluated several times, as in rounds of a loop, the first."""
     first: dict[tuple[int, int], StepCost] = {}
 
     def told(step: ir.Step, flow: Flow, bill: Bill) -> None:
@@ -216,7 +215,7 @@ def costs_of_steps(program: ir.Program, scheme: ir.Scheme, counter: TokenCounter
 
 
 def _param(param: ir.Param, value: Any, estimator: Estimator) -> Guess:
-    """What is known of a param: its value, and the range that it may be set to."""
+    """What is known of a param: its value, and the range of values."""
     known = estimator.known(value, chosen=True)
     if known.number is None or value < 0:
         return known
@@ -230,7 +229,7 @@ def _param(param: ir.Param, value: Any, estimator: Estimator) -> Guess:
 
 
 def _input(name: str, type_: Type, inputs: Mapping[str, Any] | None, estimator: Estimator) -> Guess:
-    """What is known of an input: itself, or its name."""
+    """What is known of an input: its value, or its name."""
     if inputs is not None and name in inputs:
         return estimator.known(inputs[name])
     if isinstance(type_, ListType):
@@ -254,13 +253,13 @@ def _costs(flow: Flow, bill: Bill) -> Costs:
 
 def _range(amount: Amount) -> CostRange:
     low, high = (_number(bound) for bound in amount.bounds)
-    low = max(0, low or 0)  # a formula may hold from one part, or one round, upwards
+    low = max(0, low or 0)  # a formula may be valid from one part, or one round, upwards
     exact = _written(amount.exact)
     return CostRange(low, high, low if low == high else None, exact, None if exact else _written(amount.high))
 
 
 def _written(formula: Polynomial | None) -> str | None:
-    """A formula as text, where it is short enough to be read."""
+    """A formula as text, if it is short enough to be readable."""
     text = None if formula is None else str(formula)
     return None if text is None or UNWRITTEN in text or len(text) > LONGEST_FORMULA else text
 

@@ -1,4 +1,4 @@
-"""How many model calls in a row are still to come: a static estimate over the IR, for scheduling only."""
+"""The number of sequential model calls still to come: a static estimate over the IR, for scheduling only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gotlang.syntax import expressions as e
 
 @final
 class CallsRemaining:
-    """Estimates for one program, each made once. Names of a block's inside count as used where it begins."""
+    """Estimates for one program, each computed once. Names inside a block count as used where it begins."""
 
     def __init__(self, program: ir.Program) -> None:
         self._program = program
@@ -23,12 +23,12 @@ class CallsRemaining:
         self._schemes: dict[str, int] = {}
 
     def after(self, step: ir.Step) -> int:
-        """Model calls on the critical path from the end of a step to the end of its block; 0 where the block
-        was not looked at."""
+        """Model calls on the critical path from the end of a step to the end of its block; 0 if the block was
+        not analyzed."""
         return self._after.get(id(step), 0)
 
     def own(self, step: ir.Step) -> int:
-        """Model calls in a row that a step itself makes."""
+        """Sequential model calls of a step itself."""
         return record_of(step).remaining(step, self)
 
     def scheme(self, name: str) -> int:
@@ -46,7 +46,7 @@ class CallsRemaining:
         return found
 
     def score(self, name: str | None) -> int:
-        """Model calls in a row of scoring one thought; 0 for a local score."""
+        """Sequential model calls of scoring one thought; 0 for a local score."""
         if name is None or name in self._prompts:
             return int(name is not None)
         body = self._program.score(name).body

@@ -1,9 +1,9 @@
-"""Goes through a scheme once without running it, and adds up thoughts, model calls, tokens and dollars.
+"""Abstract interpretation of a scheme, which adds up thoughts, model calls, tokens and dollars.
 
-A step is told how many thoughts it takes and how many model calls precede them, and tells the same of what
-it gives; how, is in its operation's record. Where a model decides (how many parts it names, which way an
-`if` goes), both ways are followed and the costs become bounds. Every response is taken to be readable:
-failures are not foreseen.
+A step gets the number of its input thoughts and of the model calls before them, and returns the same for its
+output, by its operation's record. Where a model decides (the number of parts it names, the branch of an
+`if`), all possibilities are followed and the costs become bounds. Every response is assumed to be readable:
+failures are not predicted.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from gotlang.syntax.walk import walk
 from gotlang.types import STR
 
 NUMBER: Final = 24
-"""Tokens of a fraction or of a small whole number, at most; large ones have as many digits as they have."""
+"""Maximum tokens of a fraction or of a small whole number; large ones have a token per digit."""
 _DIGITS: Final = 310
-"""Of the largest fraction as a whole number."""
+"""Digits of the largest fraction as a whole number."""
 _BESIDE: Final = 4
-"""Tokens of what is written around each element of a list and each entry of a record."""
+"""Tokens of the punctuation around each element of a list and each entry of a record."""
 
 
 def _growth(factor: float, words: str) -> dict[str, float]:
@@ -66,12 +66,12 @@ _GROWTH: Final[Mapping[str, float]] = {
     **_growth(SCATTERED, "split lines matches lower upper"),
     **_growth(2 * _BESIDE, "enumerate counts"),
 }
-"""By built-in function: how many times as long as its arguments together its value may be. Of others, such as
-`replace` and Python, nothing is known."""
+"""By built-in function: the maximum length of its value as a multiple of its arguments' total. For others,
+such as `replace` and Python, it is unknown."""
 
 
 def longest(node: e.Expression, names: Names, tokens: Callable[[Any], int]) -> float:
-    """The most tokens of a value, infinity where that is not known. `tokens` counts a known value's."""
+    """The maximum tokens of a value, infinity if unknown. `tokens` counts a known value's."""
 
     def of(part: e.Expression, inside: Names = names) -> float:
         return longest(part, inside, tokens)
@@ -116,12 +116,12 @@ def longest(node: e.Expression, names: Names, tokens: Callable[[Any], int]) -> f
 
 
 MAX_STEPS = 2_000
-"""After so many steps no more schemes, rounds and elements are followed: what is left of them is unbounded,
-or like any other."""
+"""Maximum number of steps for which schemes, rounds and elements are followed: the rest is unbounded, or like
+any other."""
 MAX_DEPTH = 40
-"""How deep schemes are followed into each other."""
+"""Maximum depth to which nested schemes are followed."""
 EAGER_DEPTH = 8
-"""Every so many calls inside each other the runtime lets one wait for its thoughts."""
+"""After this number of nested calls the runtime lets one wait for its thoughts."""
 _LARGE = 1e15
 """Numbers below it have few digits."""
 
@@ -131,13 +131,13 @@ class TokenCounter(Protocol):
 
     default_max_tokens: int
     batch: int
-    """How many calls one request may hold."""
+    """Maximum number of calls in one request."""
     spread: int
-    """How many tokens a value that is not a text may take in a prompt, for each that a response has."""
+    """Maximum tokens of a value other than text in a prompt, per token of its response."""
 
     def price(self, model: str | None) -> tuple[float, float] | None:
         """US dollars of an input and of an output token, by the model that a prompt names (None: the run's
-        own); None where that is not known."""
+        own); None if unknown."""
 
     def value(self, value: Any) -> int:
         """The tokens of a value as a prompt shows it."""
@@ -149,15 +149,15 @@ class TokenCounter(Protocol):
         tokens: Mapping[str, tuple[float, float]],
         model: Any = None,
     ) -> tuple[float, float]:
-        """The fewest and the most tokens of a request, of whose arguments some values are known, and of the
-        others how many tokens they have; `model` is the prompt's, as for `price`, or UNKNOWN."""
+        """The minimum and maximum tokens of a request, whose arguments are known values or numbers of tokens;
+        `model` is the prompt's, as for `price`, or UNKNOWN."""
 
 
 @final
 class Estimator:
-    """Estimates the steps of a program (`gotlang.operations.stages.Estimating`). `early` counts on early
-    stopping: in rounds of `wave` calls at first, or with `at_once` before the first call or not at all.
-    `told` is called for each step, each time that its block is looked at."""
+    """Estimates the steps of a program (`gotlang.operations.stages.Estimating`). `early` assumes early
+    stopping: in rounds of initially `wave` calls, or with `at_once` before the first call or not at all.
+    `told` is called for each step, each time that its block is evaluated."""
 
     def __init__(
         self,
@@ -288,7 +288,7 @@ class Estimator:
         return Amount.of(Atom(format_expression(node), value, value) if value >= 0 else value)
 
     def _number(self, node: e.Expression, names: Names) -> Amount | None:
-        """The number that an expression gives, as a formula or with bounds."""
+        """The numeric value of an expression, as a formula or with bounds."""
         match node:
             case e.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return Amount.of(value)
@@ -316,7 +316,7 @@ class Estimator:
         return None
 
     def _list(self, node: e.Expression, names: Names) -> tuple[Amount | None, Guess | None]:
-        """The length of a list, and what its elements are like."""
+        """The length of a list, and what is known of its elements."""
         match node:
             case e.ListDisplay(elements=elements) if elements:
                 guesses = [self.guess(element, names) for element in elements]
@@ -355,7 +355,7 @@ class Estimator:
         return None, None
 
     def _slice(self, node: e.Slice, names: Names) -> Amount:
-        """The length of a part of a list; positions below 0 count from the end."""
+        """The length of a part of a list; negative positions count from the end."""
         whole = self.length(node.value, names)
         start = self.guess(node.start, names).number if node.start is not None else ZERO
         stop = self.guess(node.stop, names).number if node.stop is not None else whole
@@ -367,7 +367,7 @@ class Estimator:
         return Amount(ZERO.low, whole.at_most(Amount.of(most)).high if most < math.inf else whole.high)
 
     def _tokens(self, node: e.Expression, names: Names, number: Amount | None) -> tuple[float, float]:
-        """The fewest and the most tokens of a value."""
+        """The minimum and maximum tokens of a value."""
         if number is not None and max(map(abs, number.bounds)) < _LARGE:
             return 1, NUMBER
         return 0, longest(node, names, self.counter.value)
@@ -402,7 +402,7 @@ class Estimator:
         )
 
     def _shown(self, prompt: ir.Prompt, most: int) -> float:
-        """The most tokens of a response's value in a prompt; Python makes anything of one."""
+        """The maximum tokens of a response's value in a prompt; the result of Python is unbounded."""
         if prompt.reader is not None:
             return math.inf
         return most if prompt.result == STR else most * self.counter.spread
@@ -423,7 +423,7 @@ class Estimator:
         return Amount(ONE.low, turns.high), bill.times(Amount.between(0, MOST_CALLS_A_TURN)), hops
 
     def _values(self, prompt: ir.Prompt, own: FlowScope) -> Amount:
-        """How many thoughts one response gives."""
+        """The number of thoughts of one response."""
         if not prompt.many:
             return ONE
         if prompt.count is not None:
@@ -490,7 +490,7 @@ class Estimator:
         return found, bill
 
     def declared_scheme(self, scheme: ir.Scheme, scope: FlowScope) -> Result:
-        """What a scheme gives and costs; its parameters are in the scope."""
+        """The output and the cost of a scheme; its parameters are in the scope."""
         inner = scope.inside({scheme.body.entry: Flow(hops=scope.floor, single=True, start=True)})
         found, bill = self.region(scheme.body, inner)
         self.invoked += [(scheme, bill)] if scheme.limits else []
@@ -516,7 +516,7 @@ class Estimator:
         return (*self.declared_scheme(declared, inner), floor)
 
     def _argument(self, value: e.Expression, pool: Flow, scope: FlowScope, floor: Amount) -> Flow | Guess:
-        """What a parameter stands for: thoughts as they are, values, or a new thought when it is known."""
+        """The entry of a parameter: thoughts as they are, values, or a new thought when it is known."""
         if isinstance(value, e.Reference) and value.name != "it":
             found = scope.find(value.name)
             if found is not None:
@@ -547,12 +547,12 @@ class Estimator:
 
 
 def _thoughts_behind(names: Mapping[str, None], scope: FlowScope) -> list[Flow]:
-    """The thoughts that names stand for."""
+    """The thoughts that names refer to."""
     return [flow for name in names if isinstance(flow := scope.find(name), Flow) and not flow.start]
 
 
 def _after_all(flows: list[Flow]) -> Amount:
-    """From how many thoughts one can be reached that is made of all the thoughts of these."""
+    """The number of thoughts from which one that is made of all of these can be reached."""
     if not flows:
         return ZERO
     certain = [flow for flow in flows if flow.count.bounds[0] > 0]
@@ -566,7 +566,7 @@ def _after_all(flows: list[Flow]) -> Amount:
 
 
 class _KnownValues(dict[str, Any]):
-    """The values behind names, where they are known."""
+    """The values of names, if they are known."""
 
     def __init__(self, names: Names) -> None:
         super().__init__()
@@ -588,12 +588,12 @@ def _combined(node: e.Binary, a: Amount, b: Amount) -> Amount | None:
         return a * b if min(least, low) >= 0 else None
     if low == high and a.exact is not None and b.exact is not None:
         return Amount.of(a.exact - b.exact)
-    # Of two different thoughts the same may be known, such as `len(it)`: they do not cancel out.
+    # The same may be known of two different thoughts, such as `len(it)`: they do not cancel out.
     return Amount.of(Atom(format_expression(node), least - high, most - low, -math.inf))
 
 
 def _gives_number(node: e.Expression) -> bool:
-    """Whether an expression can give nothing but a number."""
+    """Whether the value of an expression is always a number."""
     match node:
         case e.Binary(operator=operator):
             return operator in {"-", "*", "/", "//", "%", "**"}

@@ -1,5 +1,5 @@
-"""Proves budgets: that no run of a scheme makes more calls, has a longer critical path or costs more than its
-`within` says. A bound holds whatever models respond, for early stopping or without it."""
+"""Proofs of budgets: no run of a scheme makes more calls, has a longer critical path or costs more than its
+`within` allows. A bound is valid for all responses of models, with or without early stopping."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _WAYS = ((False, False), (True, False), (True, True))
 @final
 @dataclass(frozen=True, slots=True)
 class Unproven:
-    """A limit of a scheme that is not proven: `most` is what was found instead (None: no bound, or, in
-    dollars, no known price where `priced` is false), with the formula it comes from, or how it grows with an
-    input, if that can be written."""
+    """A limit of a scheme that is not proven: `most` is the bound found instead (None: no bound or, in
+    dollars, no known price if `priced` is false), with its formula, or its growth with an input, if that can
+    be written."""
 
     scheme: ir.Scheme
     unit: str
@@ -36,7 +36,7 @@ class Unproven:
 
     @property
     def message(self) -> str:
-        """What is wrong, in words."""
+        """The error, in words."""
         name, budget = self.scheme.name, f"its budget of {self.limit:g} {self.unit}"
         if not self.priced:
             return f"scheme `{name}`: {budget} cannot be proven, since the price of a model is not known"
@@ -50,7 +50,7 @@ class Unproven:
 
     @property
     def help(self) -> str:
-        """What to do about it."""
+        """Advice."""
         if not self.priced:
             return "specify its price in a file with `--prices`"
         if self.most is None:
@@ -63,12 +63,12 @@ class Unproven:
 
     @property
     def _varies(self) -> bool:
-        """Whether the formula says more than the number."""
+        """Whether the formula has more information than the number."""
         return self.formula is not None and not _CONSTANT.fullmatch(self.formula)
 
 
 class Lengths:
-    """A counter for proofs that knows neither prices nor how long texts are."""
+    """A counter for proofs that knows neither prices nor lengths of texts."""
 
     default_max_tokens = batch = spread = 1
 
@@ -99,9 +99,9 @@ def unproven(
     counter: TokenCounter | None = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> Iterator[Unproven]:
-    """The limits of a scheme that are not proven, for these inputs (None: for any). Without a counter,
+    """The limits of a scheme that are not proven, for these inputs (None: for all). Without a counter,
     dollars are left for the start of a run, and with one those of each call of another scheme are proven too.
-    `params` are the values of params that have others than their defaults."""
+    `params` are the values of params that differ from their defaults."""
     limits = dict(scheme.limits)
     if counter is None:
         limits.pop("usd", None)
@@ -116,7 +116,7 @@ def unproven(
         return [more(early=early, at_once=at_once)[0] for early, at_once in _WAYS]
 
     def growth(unit: str) -> str | None:
-        """The bound for small numbers, where it depends on one input alone."""
+        """The bound for small numbers, if it depends on one input alone."""
         for name, type_ in scheme.parameters if counter is None else ():
             if type_ == INT:
                 most = [_worst([getattr(one, _RANGES[unit]) for one in costs({name: n})]) for n in range(4)]

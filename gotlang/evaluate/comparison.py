@@ -1,13 +1,13 @@
 """Schemes compared on the same rows, with paired differences to a baseline, also at equal cost.
 
-Beside a program's own schemes, baselines are made from its prompts:
+In addition to a program's own schemes, baselines are made from its prompts:
 
-| name | is |
+| name | scheme |
 | --- | --- |
-| `single` | one call of the first prompt that takes the scheme's inputs and gives its result |
-| `best-of-5` | the best scored of 5 samples of it, if the program scores results without asking a model |
+| `single` | one call of the first prompt with the scheme's inputs and result |
+| `best-of-5` | the best scored of 5 samples of it, if the program scores results without calling a model |
 | `vote-of-5` | the most frequent of 5 samples of it: self-consistency |
-| `best-of-n`, `vote-of-n` | as many samples as cost what the most expensive other scheme costs |
+| `best-of-n`, `vote-of-n` | as many samples as the cost of the most expensive other scheme allows |
 
 How a result is scored and compared with the known answer comes from the schemes with the same inputs.
 
@@ -66,7 +66,7 @@ PILOT_SAMPLES: Final = (1, 8)
 _BASELINE = re.compile(r"(single)|(best|vote)-of-(n|[1-9][0-9]{0,5})")
 _START = "%start"
 AT: Final = " @ "
-"""Between the names of a scheme and of its model, where several models are compared."""
+"""The separator of the names of a scheme and of its model, if several models are compared."""
 
 
 # ---------------------------------------------------------------- contenders
@@ -85,7 +85,7 @@ class Contender:
 
 
 def contenders(program: Program, names: Sequence[str] = (), *, least: int = 2) -> list[Contender]:
-    """The contenders of these names (default: all schemes with the inputs and result of the main one).
+    """The contenders with these names (default: all schemes with the inputs and result of the main one).
 
     Raises UsageError for a name that is neither a scheme nor a baseline, for schemes with other inputs than
     the first's, for a baseline that cannot be made, and for fewer than `least` names.
@@ -194,21 +194,21 @@ def _prompt(program: Program, like: Scheme) -> ir.Prompt:
         if fits and given and not prompt.many and accepts(like.result, prompt.result):
             return prompt
     raise UsageError(
-        f"no prompt of `{program.name}` takes inputs of `{like.name}` (and params), and gives its result in "
+        f"no prompt of `{program.name}` takes inputs of `{like.name}` (and params) and returns its result in "
         "one response",
         help="the baselines single, best-of-N and vote-of-N are made from such a prompt",
     )
 
 
-# ---------------------------------------------------------------- what a comparison shows
+# ---------------------------------------------------------------- results of a comparison
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ComparedScheme:
-    """A contender and its evaluation. `repeats` is how often it ran on a row for one result, on average;
-    `to_baseline`
-    is the paired difference to the baseline by metric, `verdict` what that of the compared metric shows."""
+    """A contender and its evaluation. `repeats` is the mean number of runs on a row for one result;
+    `to_baseline` is the paired difference to the baseline by metric, `verdict` that of the compared
+    metric."""
 
     name: str
     evaluation: Evaluation
@@ -246,11 +246,11 @@ class Comparison(Displayed):
 
     @property
     def unit(self) -> str:
-        """The metric whose values look like those of the compared one."""
+        """The metric whose values have the same format as the compared one."""
         return "correct" if self.kind.share else self.metric
 
     def others(self) -> list[str]:
-        """The metrics that any scheme has, but for the compared one; scores only if all have the same."""
+        """The metrics that any scheme has, except for the compared one; scores only if all have the same."""
         evaluations = [entry.evaluation for entry in self.entries]
         kinds = {evaluation.kind for evaluation in evaluations}
         scored = len(kinds) == 1 and all(e.evaluation.values("score") for e in self.entries if _ended(e))
@@ -370,8 +370,8 @@ async def compare(
 ) -> Comparison:
     """Run contenders on every row of a dataset and compare them with the baseline (default: the first).
 
-    `on_planned` is told of runs beyond one per contender and row; the other arguments are those of
-    `evaluate`. Raises UsageError for an unknown baseline and if they have no metric in common.
+    `on_planned` is called with the number of runs beyond one per contender and row; the other arguments are
+    those of `evaluate`. Raises UsageError for an unknown baseline and if they have no metric in common.
     """
     program, options = session.program.ir(0), session.options
     planned = {side.name for side in sides}
@@ -455,8 +455,8 @@ def baseline_of(sides: Sequence[Contender], models: Sequence[str], name: str | N
 def joined(
     parts: Sequence[Comparison], models: Sequence[str], baseline: int, metric: str | None
 ) -> Comparison:
-    """The comparisons of the same schemes by several models as one, in which `baseline` is the place of what
-    all are compared with. Raises UsageError for no metric in common."""
+    """The comparisons of the same schemes by several models as one, in which `baseline` is the place of the
+    baseline of all. Raises UsageError if there is no metric in common."""
     entries = [
         dataclasses.replace(entry, name=f"{entry.name}{AT}{model}", to_baseline={}, verdict=None)
         for part, model in zip(parts, models, strict=False)
@@ -468,9 +468,9 @@ def joined(
 def assemble(
     entries: Sequence[ComparedScheme], baseline: str, *, equal_cost: bool = False, metric: str | None = None
 ) -> Comparison:
-    """Compare evaluated schemes with the one of a name, by a metric (default: the first that all have).
+    """Compare evaluated schemes with the one with a name, by a metric (default: the first that all have).
 
-    Raises UsageError for no metric in common.
+    Raises UsageError if there is no metric in common.
     """
     metric, kind = _common_metric(entries, metric)
     first = next(entry for entry in entries if entry.name == baseline)
@@ -541,10 +541,10 @@ async def _repeated(
 async def _sampled(
     program: Program, side: Contender, target: float, metric: CostMetric, run: Run, rows: Sequence[int]
 ) -> ComparedScheme:
-    """A baseline with as many samples as cost the target.
+    """A baseline with the number of samples that costs the target.
 
-    The first guess comes from lines through trials on a few rows, the second time through one near the
-    target (several samples may share the cost of a request).
+    The first guess comes from lines through trials on a few rows, the second from one near the target
+    (several samples may share the cost of a request).
     """
 
     async def at(samples: int, rows: Collection[int] | None) -> Evaluation:

@@ -1,7 +1,7 @@
-"""Contenders brought to one cost: how often each row is repeated, or how many samples it takes.
+"""Adjusts contenders to equal cost: the number of repeats of each row, or of samples.
 
 A level is a number of repeats, or of samples. All rows run at one level, and as many of them at the next one
-as bring the mean cost to the target; which ones follows from their order alone, never from their results.
+as bring the mean cost to the target; the choice of rows depends on their order alone, never on their results.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gotlang.metric import ScoreKind
 T = TypeVar("T")
 
 TOLERANCE: Final = 0.0125
-"""A mean cost is the target if it differs by no larger a share: two of them differ by at most 2.5%."""
+"""The relative tolerance of a mean cost around the target: two of them differ by at most 2.5%."""
 MOST_REPEATS: Final = 1000
 """A scheme that is cheaper by a larger factor does not reach equal cost; its cost in the table shows it."""
 _STEP = 0.8
-"""The part of the missing levels that is tried at once: costs vary, and what was spent is spent."""
+"""The part of the missing levels that is tried at once: costs vary, and spending cannot be undone."""
 
 AtLevel = Callable[[int, Collection[int] | None], Awaitable[Evaluation]]
 """Runs a contender at a level, on the rows of these numbers or (None) on all."""
@@ -35,13 +35,14 @@ async def at_cost(
 ) -> tuple[Evaluation, float]:
     """An evaluation whose mean cost is the target within the tolerance, and its mean level.
 
-    `found` is that of all rows at `level`. It costs another amount if no level comes nearer, such as that of
-    a scheme that costs more than the target at level 1, or one whose cost does not rise with the level.
+    `found` is that of all rows at `level`. Its cost differs from the target if no level comes nearer, such as
+    that of a scheme that costs more than the target at level 1, or one whose cost does not rise with the
+    level.
     """
     levels = dict.fromkeys(found.values(metric), level)
     ceiling = MOST_REPEATS + 1  # a level known to cost too much for all rows
     raised = (
-        False  # whether rows were raised one by one: then all is as near as it gets once it costs too much
+        False  # whether rows were raised one by one: then it is as near as possible once it costs too much
     )
     while levels and found.stopped is None:
         costs = found.values(metric)
@@ -77,7 +78,7 @@ async def at_cost(
 
 
 def spread(values: Sequence[T], count: int) -> list[T]:
-    """So many of the values, evenly spread over their order."""
+    """This number of the values, evenly spread over their order."""
     return [values[(2 * place + 1) * len(values) // (2 * count)] for place in range(count)]
 
 

@@ -1,5 +1,5 @@
-"""Runs of a scheme over rows, and their metrics, row by row and in sum; a metric that a row does not have is
-counted, with the reason."""
+"""Runs of a scheme over rows, and their metrics, by row and aggregated; a missing metric of a row is counted,
+with the reason."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ from gotlang.statistics import Interval, mean_interval, share_interval, within
 
 CostMetric = Literal["cost", "tokens", "calls"]
 DEFAULT_PARALLEL = 16
-"""Rows that run at a time. They take turns at the gate, so that a long row does not hold up the others."""
+"""Default number of rows that run at a time. They take turns at the gate, so that a long row does not block
+the others."""
 DEFAULT_MAX_FAILED = 0.5
-"""The share of the runs that may fail before the rest is not started."""
+"""The share of runs that may fail before no more are started."""
 
 _MOST_ROWS = 5
-"""Rows that a remark names."""
+"""Maximum number of rows that a remark names."""
 _KINDS = {
     "correct": ScoreKind("correct", share=True, best=1),
     **{name: ScoreKind(name, lower=True) for name in SPENDINGS},
@@ -84,7 +85,7 @@ class Evaluation(Displayed):
 
     @property
     def tally(self) -> Tally:
-        """What its sums and means are made of."""
+        """The data of its sums and means."""
         if isinstance(self.runs, StoredRuns):
             return self.runs.tally
         if not self._tally:
@@ -96,7 +97,7 @@ class Evaluation(Displayed):
 
     @property
     def row_count(self) -> int:
-        """Rows of which a run ended, failed ones included."""
+        """The number of rows with a finished run, including failed ones."""
         return self.tally.row_count
 
     @property
@@ -106,29 +107,29 @@ class Evaluation(Displayed):
         return (score, *self.kinds, *others)
 
     def kind_of(self, metric: str) -> ScoreKind:
-        """What a metric is."""
+        """The description of a metric."""
         return self.kind if metric == "score" else self.kinds.get(metric) or _KINDS[metric]
 
     def unit(self, metric: str) -> str:
-        """The metric whose values look like those of another: shares are written as `correct` is."""
+        """The metric whose values have the same format as another's: shares are written like `correct`."""
         return "correct" if self.kind_of(metric).share else metric
 
     def failures(self) -> Counter[str]:
-        """How many runs failed, by reason. Quoted responses are left out of a reason, so that equal reasons
-        count together; `reason` of a run has them."""
+        """The number of failed runs by reason. Quoted responses are left out of a reason, so that equal
+        reasons count together; `reason` of a run has them."""
         return self.tally.failures()
 
     def invalid(self) -> list[int]:
-        """The rows of which a result is not valid."""
+        """The rows with an invalid result."""
         return self.tally.invalid()
 
     def unknown(self) -> list[tuple[str, str, list[int]]]:
-        """Metrics that results do not have, although the program measures them: the metric, why, and the
-        rows. Failed and partial runs are counted elsewhere."""
+        """Missing metrics that the program measures: the metric, the reason, and the rows. Failed and partial
+        runs are counted elsewhere."""
         return self.tally.unknown()
 
     def remarks(self) -> Iterator[str]:
-        """What the means do not show: results that are not valid, and metrics that results do not have."""
+        """Facts that the means do not show: invalid results, and missing metrics."""
 
         def of(rows: list[int]) -> str:
             first = ", ".join(map(str, rows[:_MOST_ROWS])) + (", ..." if len(rows) > _MOST_ROWS else "")
@@ -145,7 +146,7 @@ class Evaluation(Displayed):
             yield f"score unknown: {self.unscored}"
 
     def values(self, metric: str) -> Mapping[int, float]:
-        """A metric by row: the mean over its runs of those that have it.
+        """A metric by row: the mean over its runs that have it.
 
         Partial runs are omitted. A failed run has no score, and counts as incorrect if correctness is known
         for other runs; its cost counts, so that failing does not appear cheap.
@@ -259,7 +260,7 @@ def interval_dict(found: Interval | None) -> dict[str, Any] | None:
 
 
 def cost_metric(evaluations: Iterable[Evaluation]) -> CostMetric:
-    """What costs are compared by: dollars if all cost something, else tokens, else calls."""
+    """The unit in which costs are compared: dollars if all runs have a cost, else tokens, else calls."""
     ended = [found for found in evaluations if found.tally.states()["done"]]
     for metric in ("cost", "tokens"):
         means = [found.mean(metric) for found in ended]
@@ -269,20 +270,20 @@ def cost_metric(evaluations: Iterable[Evaluation]) -> CostMetric:
 
 
 class Notes(Protocol):
-    """What is noted of runs, wherever they run: made without arguments."""
+    """Collected data about runs, wherever they run; created without arguments."""
 
     def note(self, event: Event) -> None:
-        """Something happened in a run."""
+        """Process an event of a run."""
 
     def add(self, more: Self) -> None:
-        """Add what was noted elsewhere."""
+        """Add data that was collected elsewhere."""
 
 
 class Engine(Protocol):
     """Runs rows elsewhere."""
 
     def parallel(self, rows: int) -> int:
-        """How many rows may be under way now, if so many may be in one process."""
+        """Maximum number of concurrent rows, given the maximum for one process."""
 
     def job(
         self,
@@ -294,7 +295,7 @@ class Engine(Protocol):
         count_missing: bool,
         notes: Notes | None,
     ) -> Callable[[Row, int], Awaitable[RowRun]]:
-        """What runs a row, as `run_one` does; what is noted of it is added to `notes`."""
+        """A function that runs a row, as `run_one` does; the data that it collects is added to `notes`."""
 
     async def settle(self) -> None:
         """Count in the session's budget all that was spent elsewhere."""
@@ -316,7 +317,8 @@ async def evaluate(
     engine: Engine | None = None,
     out: str | Path | None = None,
 ) -> Evaluation:
-    """Run a scheme (default: the program's own choice) on every row of a dataset, with an engine elsewhere.
+    """Run a scheme (default: the program's own choice) on every row of a dataset, on an engine, if one is
+    given.
 
     Each row runs `repeat` times, with seeds from the session's plus `first_repeat` on, at most `parallel`
     rows at a time. Once a limit is reached, the session is stopped, `stopping` gives a reason, or a larger
@@ -325,8 +327,8 @@ async def evaluate(
     runs are written there as they end and read from there, and those with a result that it has already, from
     the same evaluation, are not repeated. `metrics` are measured first, before the others that the program
     declares. Raises UsageError for inputs that the scheme does not accept, for `metrics` that are unknown, do
-    not fit or need known answers that the data does not have, and for `out` if it cannot be written or has
-    other results.
+    not match the scheme or need known answers that the data does not have, and for `out` if it cannot be
+    written or has other results.
     """
     if not isinstance(scheme, Scheme):
         scheme = session.ir.scheme(session.program.scheme(scheme).name)
@@ -424,7 +426,7 @@ def _identity(
 
 
 def check_truth(data: Dataset, metrics: Sequence[ir.MetricFunction]) -> None:
-    """Raise UsageError for a metric that needs known answers where no row has one."""
+    """Raise UsageError for a metric that needs known answers if no row has one."""
     lacking = [each.name for each in metrics if needs_truth(each)]
     if lacking and all(row.truth is None for row in data.rows):
         raise UsageError(
@@ -451,10 +453,9 @@ async def run_each(
 ) -> AsyncGenerator[RowRun, None]:
     """Run a scheme on rows and yield each run as it ends; one that fails does not end the others.
 
-    Once `stop` is true nothing more is started, and what runs is waited for. `count_missing` counts the calls
-    that the model did not answer. With an `engine` rows run elsewhere; `notes` gets what is noted of them.
-    Runs that have `ended` are left out.
-    Raises UsageError for inputs that no run accepts.
+    Once `stop` returns true no more runs are started, and those in progress are awaited. `count_missing`
+    counts the calls that the model did not answer. With an `engine` rows run elsewhere; `notes` collects data
+    about them. Runs that have `ended` are left out. Raises UsageError for inputs that no run accepts.
     """
     if engine is not None:
         run = engine.job(runner, scheme, metric, measures, count_missing=count_missing, notes=notes)
@@ -488,7 +489,7 @@ async def run_each(
 
 
 def _with_scheme(runner: Runner, scheme: Scheme) -> Runner:
-    """The runner; for a scheme that is not in its program, one whose program has it too."""
+    """The runner; for a scheme that is not in its program, a runner whose program has it too."""
     if any(known.name == scheme.name for known in runner.program.schemes):
         return runner
     program = structs.replace(runner.program, schemes=(*runner.program.schemes, scheme))
@@ -523,7 +524,7 @@ async def run_one(
         spent = error.outcome if isinstance(error, RunError) else None
         if spent is None:
             return RowRun(row, repeat, **found)
-        outcome = spent  # what it spent until then counts; its seconds are not of a path to a result
+        outcome = spent  # its spending until then counts; its seconds are not those of a path to a result
     else:
         scored = metric.score(outcome.score, outcome.value, row.inputs, evaluate, runner.params)
         more = measure(measures, outcome.value, row.inputs, row.truth, evaluate, runner.params)
@@ -577,7 +578,7 @@ class _MissingCounter:
         self.away = False
 
     def __call__(self, event: Event) -> None:
-        """Something happened in the run."""
+        """Process an event of the run."""
         if isinstance(event, Asked):
             lost = [s for s in event.samples if isinstance(s, MissingSample) and not s.cut_off]
             self.count += len(lost)

@@ -53,7 +53,7 @@ ANSWERS = frozenset(
 NUMBERS = frozenset(("id", "ids", "idx", "index", "key", "line", "no", "nr", "num", "number", "row", "rowid"))
 """Usual names of columns that number the rows."""
 _MOST_KEPT = 1000
-"""More rows than these are read when they run, and not kept."""
+"""Number of rows above which they are read when they run, and not kept in memory."""
 _NUMBER = re.compile(r"[+-]?[0-9.]+")
 
 
@@ -69,7 +69,7 @@ class Row:
 
 @final
 class _Rows(Sequence[Row]):
-    """Rows that are read when they are asked for."""
+    """Rows that are read on access."""
 
     def __init__(self, row: Callable[[int], Row], numbers: Sequence[int]) -> None:
         self._row = row
@@ -141,12 +141,12 @@ def read_dataset(
     metrics: Sequence[str] = (),
     truth: bool = False,
 ) -> Dataset:
-    """The selected rows for a scheme, each cell read by the type of its input.
+    """The selected rows for a scheme, each cell parsed by the type of its input.
 
-    `columns` maps inputs to columns, `numbers` are the rows wanted instead of a selection. The known answer
-    is read if the scheme looks at it, a metric that is measured (one of `metrics`, or of the program's own),
-    or `truth` is set. All rows are read before anything runs. Raises UsageError for an empty selection, an
-    unknown metric, and with the place of a cell that cannot be read.
+    `columns` maps inputs to columns, `numbers` are the rows to use instead of a selection. The known answer
+    is read if the scheme uses it, or a metric that is measured (one of `metrics`, or of the program's own),
+    or if `truth` is set. All rows are read before anything runs. Raises UsageError for an empty selection, an
+    unknown metric, and with the place of a cell that cannot be parsed.
     """
     table, mapping = as_table(data), columns or {}
     wanted = dict(scheme.parameters)
@@ -208,7 +208,8 @@ def match(
             rest = [column for column in plain if column not in columns.values()]
             answers = [column for column in rest if readable(table, column, truth)]
         if len(answers) == 1 or len(named) == 1:
-            # The only one named like an answer is meant, though a cell may not fit: reading it says so.
+            # The only column named like an answer is meant, even if a cell cannot be parsed: reading it
+            # reports that.
             columns[TRUTH] = (answers or named)[0]
             inferred.append(TRUTH)
         elif named:
@@ -221,8 +222,8 @@ def match(
 
 
 def readable(table: Table, column: str, type_: Type) -> bool:
-    """Whether every cell of a column can be read as a type, beyond what any text can. Cells of one number
-    each are not lists, though one of them could be read so."""
+    """Whether every cell of a column can be parsed as a type more specific than text. Cells of one number
+    each are not lists, though one of them could be parsed so."""
     if isinstance(type_, DynamicType):
         return False
     if isinstance(type_, ListType) and all(_is_number(row.get(column)) for row in table.rows):
@@ -253,7 +254,7 @@ def _unclear(table: Table, name: str, type_: Type, candidates: Iterable[str]) ->
 
 
 def reads_truth(program: Program, scheme: Scheme, metrics: Sequence[str] = ()) -> bool:
-    """Whether a scheme looks at the known answer, or a metric: one of these, or of the program's own. Raises
+    """Whether a scheme uses the known answer, or a metric does: one of these, or of the program's own. Raises
     UsageError for an unknown metric."""
     return any(map(needs_truth, metrics_of(program, scheme, metrics))) or looks_at_truth(program, scheme)
 

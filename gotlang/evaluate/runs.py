@@ -1,8 +1,8 @@
-"""One run of a row, the columns of numbers that a summary is made of, and runs kept in a file.
+"""One run of a row, the columns of numbers for a summary, and runs stored in a file.
 
 A file of runs is JSON lines, one for each run, written as it ends. A run that was killed leaves at most one
-line that is not whole. Opened again by the same evaluation, the file is continued: runs that have a result
-are not repeated, all others are, and their old lines go.
+incomplete line. Opened again by the same evaluation, the file is continued: runs with a result are not
+repeated, all others are, and their old lines are removed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from gotlang.records import Count, Integer, InvalidRecord, from_json, to_json
 from gotlang.runtime.sampler.events import RowsEnded
 
 METRICS = RUN_METRICS
-"""What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, tokens (of
-prompts and responses together), calls, and seconds along the critical path. The last four are those of a
-run with an empty cache, so that they do not depend on what ran before."""
+"""The measurements of a run: its result's score, whether that is right (1 or 0), US dollars, tokens (of
+prompts and responses together), calls, and seconds along the critical path. The last four are those of a run
+with an empty cache, so that they do not depend on earlier runs."""
 SPENDINGS = ("cost", "tokens", "calls", "seconds")
 """Metrics that are never negative. A failed run has all but the last."""
 
@@ -50,13 +50,13 @@ _SHOWN = "repeat state result valid score correct usd tokens calls seconds faile
 class RowRun:
     """One run of one row. `reason` says why it failed or is partial; `notes` are reasons of its thoughts that
     failed, `failed_thoughts` their number; `missing` counts calls that the model did not answer, if counted,
-    and `away` says whether it may answer one of them later. `valid` is what validated the result last (None:
-    nothing did). `metrics` are those that the program declares or the user named. `unknown` says why the
-    result does not have one that the program measures.
+    and `away` tells whether it may answer one of them later. `valid` is the last validation of the result
+    (None: none). `metrics` are those that the program declares or the user named. `unknown` is the reason if
+    the result lacks one that the program measures.
 
-    A run that failed is not correct and has no score and no time, but a price, and the `error` that ended it;
-    of `metrics` it has those that say what a failure counts as. `node` is what a node of a cluster counted
-    of it (None: it ran in this process).
+    A failed run is not correct and has no score and no time, but a price, and the `error` that ended it; of
+    `metrics` it has those that define a value for failures. `node` is what a node of a cluster counted of it
+    (None: it ran in this process).
     """
 
     row: Row
@@ -91,7 +91,7 @@ class RowRun:
         return {"row": self.row.number, **shown, "metrics": dict(self.metrics), "unknown": dict(self.unknown)}
 
     def to_line(self) -> dict[str, Any]:
-        """The run as files have it: with its node, too."""
+        """The run as stored in files: with its node, too."""
         return self.to_dict() if self.node is None else {**self.to_dict(), "node": self.node}
 
 
@@ -101,8 +101,8 @@ _QUOTED = lazy_pattern(r""": (['"]).*\1\Z""", re.DOTALL)
 
 @final
 class Tally:
-    """What a summary needs of runs: a few numbers of each, and counts. The order in which they ended does not
-    show in it."""
+    """Aggregated data of runs: a few numbers of each, and counts. It does not depend on the order in which
+    they ended."""
 
     def __init__(self) -> None:
         self._rows, self._repeats, self._states = array("q"), array("q"), array("b")
@@ -112,7 +112,7 @@ class Tally:
         self._failures: dict[str, list[tuple[int, int]]] = {}
         self._unknown: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
         self.judged = False
-        """Whether any run says whether its result is right."""
+        """Whether correctness is known for any run."""
         self.invalid_runs = 0
 
     def add(self, run: RowRun) -> None:
@@ -141,29 +141,29 @@ class Tally:
 
     @property
     def row_count(self) -> int:
-        """Rows of which a run ended."""
+        """The number of rows with a finished run."""
         return sum(1 for _ in groupby(self.order(), key=self._rows.__getitem__))
 
     def states(self) -> Counter[str]:
-        """How many runs ended in each state."""
+        """The number of runs by final state."""
         return Counter({state: found for n, state in enumerate(_STATES) if (found := self._states.count(n))})
 
     def failures(self) -> Counter[str]:
-        """How many runs failed, by reason; the reason of the first row comes first."""
+        """The number of failed runs by reason; the reason of the first row comes first."""
         return Counter({why: len(runs) for why, runs in sorted(self._failures.items(), key=_first)})
 
     def invalid(self) -> list[int]:
-        """The rows of which a result is not valid."""
+        """The rows with an invalid result."""
         return sorted(self._invalid)
 
     def unknown(self) -> list[tuple[str, str, list[int]]]:
-        """Metrics that results do not have: the metric, why, and the rows."""
+        """Missing metrics: the metric, the reason, and the rows."""
         found = sorted(self._unknown.items(), key=_first)
         return [(metric, why, sorted({row for row, *_ in runs})) for (metric, why), runs in found]
 
     def values(self, metric: str, *, of_failed: bool) -> tuple[array[int], array[float]]:
         """A metric of rows, in their order: their numbers, and the means over the runs of each that have it.
-        Partial runs do not count, failed ones if `of_failed`, and as wrong answers where any is judged."""
+        Partial runs do not count, failed ones if `of_failed`, and as wrong answers if any is judged."""
         column, states = self._columns.get(metric, array("d")), self._states
         numbers, values = array("q"), array("d")
         for number, places in groupby(self.order(), key=self._rows.__getitem__):
@@ -237,8 +237,8 @@ class RunLine(Struct, frozen=True):
 class StoredRuns(Sequence[RowRun]):
     """The runs of an evaluation in a file, in the order of their rows.
 
-    `evaluation` names all that the runs depend on, `row` gives a row by its number. Raises UsageError if the
-    file cannot be written, holds something else or is in use.
+    `evaluation` identifies all that the runs depend on, `row` returns a row by its number. Raises UsageError
+    if the file cannot be written, contains something else or is in use.
     """
 
     def __init__(self, path: str | Path, evaluation: str, row: Callable[[int], Row]) -> None:
@@ -287,7 +287,7 @@ class StoredRuns(Sequence[RowRun]):
         self._add(run, len(line))
 
     def close(self) -> None:
-        """Make all of it survive a power failure, and let others use it. A second call does nothing."""
+        """Sync it, and release it for others. A second call does nothing."""
         if self._file >= 0:
             with suppress(OSError):  # a pipe
                 sync(self._file)
@@ -303,7 +303,7 @@ class StoredRuns(Sequence[RowRun]):
         ended[run.row.number] = 1
 
     def _open(self) -> bool:
-        """Open the file and read it; False if it has lines that are not kept."""
+        """Open the file and read it; returns False if it has lines that are not kept."""
         self.tally, self._starts, self._size = Tally(), array("q"), 0
         self._ended: dict[int, bytearray] = {}
         self._file = open_own(self.path)
@@ -318,7 +318,7 @@ class StoredRuns(Sequence[RowRun]):
         return True
 
     def _drop(self) -> None:
-        """Write the lines that are kept into a new file."""
+        """Write the lines that are kept to a new file."""
         with Draft(self.path) as draft:
             for line, record in self._lines():
                 if record is not None:
@@ -326,8 +326,8 @@ class StoredRuns(Sequence[RowRun]):
         self.close()
 
     def _lines(self) -> Iterator[tuple[bytes, RunLine | None]]:
-        """The lines of the file, with a run that has a result or None. Raises UsageError for a line of
-        something else."""
+        """The lines of the file, with a run that has a result or None. Raises UsageError for an invalid
+        line."""
         os.lseek(self._file, 0, os.SEEK_SET)
         with os.fdopen(os.dup(self._file), "rb") as file:
             for line in file:

@@ -1,8 +1,8 @@
-"""Runs the tests and laws of a program: examples that must hold, and claims about drawn inputs.
+"""Runs the tests and laws of a program: examples that must be true, and claims about random inputs.
 
-A law holds where the whole Wilson interval of its share lies at or above the share that it claims, does not
-where the whole interval lies below, and is undecided otherwise. One that claims no share must hold for each
-draw. A run that asks for what its recording does not have tells nothing.
+A law holds if the whole Wilson interval of its share is at or above the claimed share, does not hold if the
+whole interval is below, and is undecided otherwise. One that claims no share must be true for each input. A
+run with requests that its recording does not contain decides nothing.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from gotlang.statistics import Interval, share_interval
 from gotlang.types import DYNAMIC, RecordType
 
 DRAWS: Final = 100
-"""How often a law that does not say it is tried."""
+"""Default number of inputs of a law."""
 PARALLEL: Final = 16
 MOST_SHRINKS: Final = 60
-"""Runs that look for a simpler counterexample."""
+"""Maximum number of runs in search of a simpler counterexample."""
 
 Verdict = Literal["holds", "does not hold", "undecided"]
 
@@ -42,11 +42,11 @@ Verdict = Literal["holds", "does not hold", "undecided"]
 @final
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """What came of a test or a law. It held in `held` of `times` runs, whose share lies in `interval`;
-    `claimed` is the share that must be reached (None: every run). `inputs` are those of the simplest
-    counterexample, and `seen` is what its calls gave, by their texts. `reason` says why a run failed or a
-    limit ended it. `calls`, `usd` (None: unknown) and `seconds` are those of all its runs with an empty
-    cache."""
+    """The result of a test or a law. It was true in `held` of `times` runs, whose share has the confidence
+    interval `interval`; `claimed` is the share to be reached (None: every run). `inputs` are those of the
+    simplest counterexample, and `seen` are the results of its calls, by their texts. `reason` says why a run
+    failed or a limit ended it. `calls`, `usd` (None: unknown) and `seconds` are those of all its runs with an
+    empty cache."""
 
     name: str
     kind: str
@@ -95,9 +95,8 @@ class TestReport:
 async def run_tests(
     session: Session, tests: tuple[DeclaredTest, ...], on_test: Callable[[TestResult], None]
 ) -> TestReport:
-    """Run tests one after the other, the draws of a law at the same time. `on_test` gets each result. The
-    session is that of a program whose tests are among its schemes. Raises UsageError for rows that cannot be
-    read."""
+    """Run tests in sequence, the inputs of a law concurrently. `on_test` gets each result. The session is
+    that of a program whose tests are among its schemes. Raises UsageError for rows that cannot be read."""
     drawn = [_draws(test, session) for test in tests]
     results: list[TestResult] = []
     for test, inputs in zip(tests, drawn, strict=True):
@@ -115,8 +114,8 @@ async def run_tests(
 
 
 def _draws(test: DeclaredTest, session: Session) -> list[dict[str, Any]]:
-    """The inputs of each run: none for a test, those that are drawn for a law. Each depends on the session's
-    seed, the law, its own number and the name of the input, so that more draws begin with the same ones."""
+    """The inputs of each run: none for a test, random ones for a law. Each depends on the session's seed, the
+    law, its own number and the name of the input, so that a larger number begins with the same ones."""
     if not test.inputs:
         return [{}]
     times = test.node.times or DRAWS
@@ -160,7 +159,7 @@ class _Trial:
         self.runs: list[RowRun] = []
 
     async def run(self, draws: list[dict[str, Any]]) -> TestResult:
-        """All runs, and after one that does not hold those that look for a simpler one."""
+        """All runs, and after one that is false those that look for a simpler counterexample."""
         most = asyncio.Semaphore(PARALLEL)
 
         async def one(number: int, inputs: dict[str, Any]) -> RowRun | None:
@@ -168,14 +167,14 @@ class _Trial:
                 cut = self.session.stopped is not None or any(run.state == "partial" for run in self.runs)
                 return None if cut else await self._once(number, inputs)
 
-        # In a group the first that fails on its own account ends the others.
+        # In a group the first one that fails by itself ends the others.
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(number, inputs)) for number, inputs in enumerate(draws)]
         runs = [run for task in tasks if (run := task.result()) is not None and _complete(run)]
         return await self._result(runs, len(draws))
 
     async def _once(self, number: int, inputs: dict[str, Any]) -> RowRun:
-        """One run; draws have seeds of their own, so that equal ones are asked apart."""
+        """One run; each input has a seed of its own, so that equal ones are requested separately."""
         row = Row(number, inputs)
         run = await run_one(
             self.session.runner, self.scheme, row, number, self.metric, (), count_missing=self.replayed
@@ -197,7 +196,7 @@ class _Trial:
                 verdict = "does not hold"
             elif len(runs) == planned:
                 verdict = "holds"
-        elif interval is not None and len(runs) == planned:  # a limit leaves the cheaper draws
+        elif interval is not None and len(runs) == planned:  # a limit leaves the cheaper inputs
             if interval.low >= claimed:
                 verdict = "holds"
             elif interval.high < claimed:
@@ -245,12 +244,13 @@ class _Trial:
 
 
 def _complete(run: RowRun) -> bool:
-    """Whether a run had all that it asked for: no limit ended it, and nothing is missing in its recording."""
+    """Whether a run had all samples that it requested: no limit ended it, and nothing is missing in its
+    recording."""
     return run.state != "partial" and not run.missing
 
 
 def _unknown(run: RowRun) -> str | None:
-    """Why a run that is not complete tells nothing."""
+    """Why an incomplete run decides nothing."""
     if not run.missing:
         return run.reason
     return f"{run.missing} of its calls not recorded: {next(iter(run.notes), run.reason)}"

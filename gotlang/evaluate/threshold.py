@@ -1,4 +1,5 @@
-"""Conditions on an evaluation, as in `--fail-if 'mean(mistakes) > 2'`, written as the language's expressions.
+"""Conditions on an evaluation, as in `--fail-if 'mean(mistakes) > 2'`, written as expressions of the
+language.
 
 In them `score` (also by its own name), `correct`, `cost`, `calls`, `seconds` and the metrics of the program
 are lists with a number for each row that has it; `failed`, `invalid`, `partial` and `rows` count runs and
@@ -25,8 +26,8 @@ from gotlang.syntax.walk import walk
 
 COUNTS = ("failed", "invalid", "partial", "rows")
 _SAMPLES = (([0.5, 1.0] * 1000, 1), ([0.0] * 2000, 0), ([2.0, 3.0, 7.0] * 1000, 5), ([1.0], 1))
-"""Values of rows, and counts, that a condition is tried on; without a value for any it is invalid."""
-_RIGHT = "`GroundTruth()` in the scheme says what is right; `--map truth=COLUMN` maps the known answers"
+"""Values of rows, and counts, on which a condition is tried; if it has a value for none it is invalid."""
+_RIGHT = "`GroundTruth()` in the scheme defines the right answer; `--map truth=COLUMN` maps the known answers"
 
 
 @final
@@ -38,7 +39,8 @@ class Threshold:
     condition: Expression
 
     def crossed(self, evaluation: Evaluation) -> bool:
-        """Whether the condition holds. Raises RunError if it has no value, as when all rows failed."""
+        """Whether the condition is true. Raises RunError if it has no value, for example if all rows
+        failed."""
         names = _names(evaluation)
         try:
             return bool(evaluate(self.condition, names))

@@ -1,4 +1,4 @@
-"""Highlighting of programs: the rules, and a lexer for Pygments made of them.
+"""Highlighting of programs: the rules, and a lexer for Pygments based on them.
 
-`editors/build.py` makes TextMate's grammar of the same rules, and the words that they are about.
+`editors/build.py` generates a TextMate grammar from the same rules, and their lists of words.
 """

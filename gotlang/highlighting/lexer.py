@@ -34,7 +34,7 @@ _Found = Iterator[tuple[int, Any, str]]
 
 
 def _groups(kinds: str) -> Callable[[Any, re.Match[str]], _Found]:
-    """Gives the parts of a match, each with its kind."""
+    """Returns the parts of a match, each with its kind."""
     types = [_KINDS[kind] for kind in kinds.split()]
 
     def found(_: Any, match: re.Match[str]) -> _Found:

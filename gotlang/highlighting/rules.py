@@ -1,8 +1,8 @@
-"""What a highlighter without a parser looks for: words and regions, by the context that they are in.
+"""Patterns for highlighters without a parser: words and regions, by context.
 
 Keywords of the language are contextual, so a word is one only where the grammar may accept it: at the start
-of a line of a prompt, after an arrow, in the head of a scheme. A rule is tried at each place in the order of
-its context. Patterns are those that Python's `re` and Oniguruma read alike; a line ends with a line break.
+of a line of a prompt, after an arrow, in the head of a scheme. Rules are tried at each place in the order of
+the context. Patterns have the same meaning in Python's `re` and Oniguruma; a line ends with a line break.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class PatternMatch:
 
 @dataclass(frozen=True, slots=True)
 class NestedContext:
-    """From one place to another, with the rules of the context `inside` between them. `text` is the kind of
-    what no rule inside matches."""
+    """A region between two places, with the rules of the context `inside`. `text` is the kind of text that
+    matches no rule inside."""
 
     begin: str
     kinds: str

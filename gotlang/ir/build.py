@@ -38,8 +38,8 @@ _Node = TypeVar("_Node", bound=e.Node)
 
 
 def build(checked: Checked, name: str, *, tests: bool = False) -> ir.Program:
-    """The IR of a program without errors. `name` is what runs and traces call it; with `tests`, what its
-    tests are lowered to is among its schemes."""
+    """The IR of a program without errors. `name` identifies it in runs and traces; with `tests`, its tests
+    become schemes."""
     symbols = checked.symbols
     placed = [
         (declaration, str(PurePosixPath(module.span.source).parent))
@@ -83,7 +83,7 @@ def build(checked: Checked, name: str, *, tests: bool = False) -> ir.Program:
 def build_region(
     checked: Checked, suite: n.Suite, entry: str, pool: PoolType, given: Iterable[str]
 ) -> tuple[ir.Region, PoolType]:
-    """The region of a block that starts from a pool of a name, and the pool it leaves; names are `given`."""
+    """The region of a block that starts from a pool, and its output pool; names are `given`."""
     region, left = Builder(checked, given).region(suite, entry, pool)
     return with_lines(region), left
 
@@ -105,7 +105,7 @@ class Builder:
             self.naming.own,
         )
         self.left_out: list[str] = []
-        """The pools that go on without what a `skip` here leaves out, the innermost last."""
+        """The pools that continue without the elements that a `skip` here leaves out, the innermost last."""
 
     def scheme(self, node: n.Scheme, signature: Signature) -> ir.Scheme:
         body, pool = self.region(node.body, START_POOL, START)
@@ -167,7 +167,7 @@ class Builder:
         return ir.Region(entry, tuple(steps), current), pool
 
     def statement(self, node: n.Statement, pool: str, kind: PoolType, out: list[ir.Step]) -> str:
-        """Append the steps of a statement; the name of the pool it leaves."""
+        """Append the steps of a statement; returns the name of its output pool."""
         left = self.checked.pools.get(id(node), kind)
         match node:
             case n.Bind():
@@ -176,7 +176,7 @@ class Builder:
                 before = len(out)
                 step = self.step(node, self.naming.fresh(), pool, kind, left, out)
                 if isinstance(step, ir.GroundTruth) and len(out) > before:
-                    # The result does not wait for what is asked to measure it.
+                    # The result does not wait for measurements of it.
                     out.append(step)
                     return pool
             case n.Evaluate(value=value) | n.Return(value=value):
@@ -223,8 +223,8 @@ class Builder:
         return bound
 
     def source(self, values: Iterable[e.Expression], pool: str) -> str:
-        """The pool that values are made from: the current one where they look at its thoughts. What looks at
-        names only waits for those: `merge step 2 from part[2], part[3]` does not wait for merge step 1."""
+        """The input pool of values: the current one if they depend on its thoughts. Values that depend only
+        on names do not wait for it: `merge step 2 from part[2], part[3]` does not wait for merge step 1."""
         names = {name for value in values for name in free_names(value) if not self.naming.own(name)}
         return pool if names & POOL_NAMES else START_POOL
 
@@ -311,7 +311,7 @@ class Builder:
             until, _ = self.asking.asked(node.until, body.result, left, asked)
         self.naming.close()
         if asked:
-            # After the last round nothing is asked, since nothing depends on it.
+            # After the last round no model is called, since nothing depends on it.
             if looks_at_pool(count):
                 out.append(ir.Pool(self.naming.fresh(), INT, True, pool, (count,), span=node.span))
                 count = e.Reference(node.span, out[-1].result)
@@ -323,7 +323,7 @@ class Builder:
         return ir.Repeat(*base, pool, count, counter, until, body=body, span=node.span)
 
     def _unless_last(self, step: ir.Step, goes_on: e.Expression) -> ir.Step:
-        """A step that asks for the condition of `until`, or a number that nobody looks at."""
+        """A step that calls the scores in the condition of `until`, or an unused number."""
         if not isinstance(step, ir.Invoke):
             return step
         inner, other = replace(step, result=self.naming.fresh()), self.naming.fresh()
@@ -335,8 +335,8 @@ class Builder:
     def _if(
         self, node: n.If, at: int, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.Step]
     ) -> ir.Step:
-        """An `if`, from its branch `at` on. What a later condition asks is asked where those before it do not
-        hold."""
+        """An `if`, from its branch `at` on. The scores of a later condition are called only if the earlier
+        ones are false."""
         branches: list[tuple[e.Expression, ir.Region]] = []
         otherwise = None
         for index, (condition, body) in enumerate(node.branches[at:], at):
@@ -358,7 +358,7 @@ class Builder:
     def _match(
         self, node: n.Match, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.Step]
     ) -> ir.Step:
-        """A `match`, whose value gets a name where it has none; names of fields are bound in its blocks."""
+        """A `match`, whose value gets a name if it has none; names of fields are bound in its blocks."""
         (subject, _), given = self.asking.asked(node.subject, pool, kind, out), node.subject
         start = self.source((given,), pool)
         if (known := self.checked.pools.get(id(given))) is not None:
@@ -430,7 +430,7 @@ class Builder:
         )
 
     def _first(self, node: n.First, base: tuple[str, Type, bool], pool: str, kind: PoolType) -> ir.Step:
-        """The step of a `first` or a `race`; what a condition asks is asked in its line."""
+        """The step of a `first` or a `race`; the scores of a condition are called in its alternative."""
         branches: list[tuple[e.Expression, ir.Region]] = []
         for line in node.lines:
             self.naming.open()
@@ -492,8 +492,8 @@ class Builder:
         return self._placed(step, kind, out)
 
     def _placed(self, step: ir.Step, kind: PoolType, out: list[ir.Step]) -> ir.Step:
-        """A step in the names of the IR, with its line as the program writes it; what its expressions ask is
-        asked before it."""
+        """A step in the names of the IR, with its line as the program writes it; scores in its expressions
+        are called in steps before it."""
         text, pool = line_text(step), step.pool
 
         def change(node: e.Expression) -> e.Expression:
@@ -507,7 +507,8 @@ class Builder:
     def _repetitions(
         self, again: n.Step, pool: str, kind: PoolType, out: list[ir.Step]
     ) -> tuple[e.Expression, ir.Arguments, str]:
-        """How often `Repeat` repeats, the settings of the later repetitions, and the pool it starts from."""
+        """The number of repetitions of `Repeat`, the settings of the later ones, and the pool it starts
+        from."""
         found: list[tuple[str, e.Expression]] = []
         for name in ("k", "temperature", "seed"):
             if (value := setting(again, name)) is not None:
@@ -519,7 +520,7 @@ class Builder:
 
 @final
 class _StepBuild(Struct, frozen=True):
-    """The builder at one step: what an operation's record asks (`gotlang.operations.stages.Building`)."""
+    """The builder at one step, for an operation's record (`gotlang.operations.stages.Building`)."""
 
     builder: Builder
     node: n.Step

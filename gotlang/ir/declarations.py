@@ -23,12 +23,12 @@ from gotlang.templates import Template
 from gotlang.types import DYNAMIC, FLOAT, Type
 
 NUMBER = "%number"
-"""What a score gives that is called like a scheme, and what looks whether that is beyond its `best`."""
+"""The step that calls a score as a scheme, and the step that checks whether its result is beyond `best`."""
 
 
 @final
 class Domain(Struct, frozen=True):
-    """What a param may be tuned to: numbers from `low` to `high`, or one of `choices`."""
+    """The values for tuning a param: numbers from `low` to `high`, or one of `choices`."""
 
     low: float | int | None = None
     high: float | int | None = None
@@ -37,7 +37,7 @@ class Domain(Struct, frozen=True):
 
 @final
 class Param(Frozen, frozen=True):
-    """A param: its default, what it may be tuned to (`each` element of it), and what that depends on."""
+    """A param: its default, its domain (of `each` element), and the condition of its use."""
 
     name: str
     type: Type
@@ -50,7 +50,7 @@ class Param(Frozen, frozen=True):
 
 @final
 class Example(Struct, frozen=True):
-    """A worked example of a prompt: inputs by name, the output, and a response text that reads as it."""
+    """A worked example of a prompt: inputs by name, the output, and a response text that parses as it."""
 
     inputs: tuple[tuple[str, Any], ...]
     output: Any
@@ -59,7 +59,7 @@ class Example(Struct, frozen=True):
 
 @final
 class Turn(Struct, frozen=True):
-    """A turn of a prompt: a role and its text, or the turns that an input holds, by its name."""
+    """A turn of a prompt: a role and its text, or the turns in an input, by its name."""
 
     role: str
     text: Template | None
@@ -70,8 +70,8 @@ class Turn(Struct, frozen=True):
 class Prompt(Frozen, frozen=True):
     """A prompt: with `turns`, or else a user's turn after that of the system, if there is one. `reader` names
     a Python reader; `count` is the number of values a response must hold if the prompt says `many` (None: any
-    number), `tools` names the functions and schemes that a model may call, `stop_when` says of a text so far
-    (`it`) that no more of it is wanted."""
+    number), `tools` names the functions and schemes that a model may call, `stop_when` is the condition on a
+    partial text (`it`) that ends the response."""
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -112,7 +112,7 @@ class Prompt(Frozen, frozen=True):
         return tuple(text for text in found if text is not None)
 
     def with_own_text(self, text: str) -> Prompt:
-        """The same with another instruction, or another last text of the user where it has none."""
+        """The same with another instruction or, if it has none, another last text of the user."""
         new = Template.parse(text)
         if self.instruction is not None or self.asking is None:
             return replace(self, instruction=new)
@@ -124,8 +124,8 @@ class Prompt(Frozen, frozen=True):
 
 @final
 class ScoreFunction(Frozen, frozen=True, dict=True):
-    """A score: lower or higher is better, `best` cannot be beaten. `body` holds what it asks of a model
-    before `value` is taken; it is empty for a local score."""
+    """A score: lower or higher is better, `best` cannot be exceeded. `body` has its model calls before
+    `value` is evaluated; it is empty for a local score."""
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -137,7 +137,7 @@ class ScoreFunction(Frozen, frozen=True, dict=True):
 
     @cached_property
     def scheme(self) -> Scheme:
-        """The score as a scheme, which gives its number."""
+        """The score as a scheme that returns its number."""
         given = (self.value, e.Constant(self.span, self.name))
         arguments = tuple(e.Argument(self.span, None, node) for node in given)
         number = e.Call(self.span, e.Identifier(self.span, NUMBER), arguments)
@@ -148,7 +148,7 @@ class ScoreFunction(Frozen, frozen=True, dict=True):
 
 @final
 class MetricFunction(Frozen, frozen=True):
-    """A measure of results, which no step sees: of the result, its first parameter, and of `truth` and inputs
+    """A metric of results, invisible to steps: of the result, its first parameter, and of `truth` and inputs
     by name. `failed` is its value for a run without a result (None: unknown), `share` says it is a bool."""
 
     name: str
@@ -163,8 +163,8 @@ class MetricFunction(Frozen, frozen=True):
 
 @final
 class Scheme(Frozen, frozen=True):
-    """A scheme. `collect`: its result is the list of the values its last step leaves. `limits` are what a run
-    of it is proven not to exceed, by unit: `calls`, `hops`, `usd`."""
+    """A scheme. `collect`: its result is the list of the values of its last step. `limits` are its proven
+    budget, by unit: `calls`, `hops`, `usd`."""
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -179,7 +179,7 @@ class Scheme(Frozen, frozen=True):
 
 @final
 class PythonFunction(Struct, frozen=True):
-    """A Python function, and the type of what it returns, which a run checks."""
+    """A Python function with its result type, which is checked at run time."""
 
     name: str
     result: Type = DYNAMIC
@@ -187,7 +187,8 @@ class PythonFunction(Struct, frozen=True):
 
 @final
 class PythonImport(Frozen, frozen=True):
-    """What a program takes from a Python file; `path` is as written, seen from the program's folder."""
+    """The functions that a program imports from a Python file; `path` is as written, relative to the
+    program's folder."""
 
     incidental = frozenset({"folder"})
 
@@ -209,8 +210,8 @@ class Corpus(Frozen, frozen=True):
 
 @final
 class Program(Frozen, frozen=True):
-    """A whole program. Tables keep the order of the source; `name` is the file's, without its ending,
-    `main` the scheme that runs if none is named (None: there is none)."""
+    """A whole program. Tables keep the order of the source; `name` is the file's, without its suffix, `main`
+    the scheme that runs by default (None: there is none)."""
 
     incidental = frozenset({"main"})
 
@@ -229,7 +230,7 @@ class Program(Frozen, frozen=True):
     main: str | None = None
     metrics: tuple[MetricFunction, ...] = ()
     servers: tuple[PythonImport, ...] = ()
-    """Commands or addresses of MCP servers, and the tools that it takes from them."""
+    """Commands or addresses of MCP servers, and the imported tools of each."""
 
     @property
     def bodies(self) -> dict[str, Region]:
@@ -244,7 +245,7 @@ class Program(Frozen, frozen=True):
 
     @property
     def asked(self) -> set[str]:
-        """The prompts that models may be asked: all but those that only people are asked."""
+        """The prompts for models: all except those that are only for people."""
         by_models = {getattr(step, "prompt", "") for step in self._steps() if not isinstance(step, Ask)}
         return {prompt.name for prompt in self.prompts} - (self.questions - by_models)
 
@@ -259,7 +260,7 @@ class Program(Frozen, frozen=True):
 
     @property
     def results(self) -> dict[str, Type]:
-        """The types of what Python functions return."""
+        """The result types of Python functions."""
         modules = (*self.python, *self.servers)
         functions = [*self.provided, *(function for module in modules for function in module.functions)]
         return {function.name: function.result for function in functions}
@@ -289,15 +290,15 @@ class Program(Frozen, frozen=True):
         return seen
 
     def prompt(self, name: str) -> Prompt:
-        """The prompt of a name; KeyError where there is none."""
+        """The prompt with a name; raises KeyError if there is none."""
         return _named(self.prompts, name)
 
     def score(self, name: str) -> ScoreFunction:
-        """The score of a name; KeyError where there is none."""
+        """The score with a name; raises KeyError if there is none."""
         return _named(self.scores, name)
 
     def scheme(self, name: str) -> Scheme:
-        """The scheme of a name, or a score as one; KeyError where there is none."""
+        """The scheme with a name, or a score as one; raises KeyError if there is none."""
         return next((s for s in self.schemes if s.name == name), None) or self.score(name).scheme
 
 

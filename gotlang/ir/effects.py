@@ -1,5 +1,5 @@
-"""What steps do besides computing thoughts, as their records declare it: passes ask this before they drop,
-share or move a step."""
+"""Effects of steps other than computing thoughts, as their records declare them: passes check these before
+they drop, share or move a step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import walk
 
 NOTED: frozenset[Effect] = frozenset({"acts", "measures"})
-"""Effects that are wanted even where no thought of the step is."""
+"""Effects for which a step is kept even if its thoughts are not used."""
 
 
 @final
@@ -37,7 +37,7 @@ class Effects:
 
     @cached_property
     def _functions(self) -> frozenset[str]:
-        """The functions that only compute: built-in ones that no other hides, and scores made of such."""
+        """The pure functions: built-in ones that are not hidden by others, and scores that use only such."""
         builtin = (BUILTINS.keys() | THOUGHT_FUNCTIONS.keys()) - self._program.functions
         scores = dict(self._local)
         while True:
@@ -92,7 +92,7 @@ class Effects:
         return not self.of(step) and all(_calls_only(node, self._functions) for node in self._evaluated(step))
 
     def _evaluated(self, step: Step) -> Iterator[e.Expression]:
-        """The expressions that a step evaluates, the value of a score it names among them."""
+        """The expressions that a step evaluates, including the value of a score that it names."""
         yield from own_expressions(step)
         if isinstance(step, ir.Score) and step.score in self._local:
             yield self._local[step.score].value

@@ -36,15 +36,15 @@ Names = Mapping[str, Any]
 Compiled = Callable[[Names], Any]
 
 MAX_CALLS = 50
-"""The deepest nesting of calls between scores."""
+"""Maximum nesting depth of calls between scores."""
 _MOST_KEPT = 20_000
-"""Expressions that an evaluator keeps; calls of tools make new ones in each run."""
+"""Maximum number of cached expressions; calls of tools make new ones in each run."""
 
 
 @final
 class Evaluator:
-    """Compiles expressions of one program; `functions` are what it imports from Python, `results` are the
-    types of what they return, and `steps` the elements that one expression may iterate over."""
+    """Compiles expressions of one program; `functions` are its imports from Python, `results` their result
+    types, and `steps` the maximum number of elements that one expression may iterate over."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Evaluator:
         self._lists: dict[int, tuple[Thoughts, list[Any]]] = {}
 
     def __call__(self, node: e.Expression, names: Names) -> Any:
-        """The value of an expression. Raises EvaluationError, also for what Python's operators raise."""
+        """The value of an expression. Raises EvaluationError, also for errors of Python's operators."""
         found = self._compiled.get(id(node))
         if found is None:
             if len(self._compiled) >= _MOST_KEPT:
@@ -88,7 +88,7 @@ class Evaluator:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the last expression iterated over more elements than it may."""
+        """Whether the last expression exceeded the maximum number of elements."""
         return self._fuel.left < 0
 
     # ---------------------------------------------------------------- one function a node
@@ -283,7 +283,7 @@ class Evaluator:
 
     def _score(self, score: ScoreFunction, parts: list[tuple[str | None, Compiled]]) -> Compiled:
         if score.body.steps:
-            raise EvaluationError(f"score `{score.name}` asks a model, so it needs a `Score()` step")
+            raise EvaluationError(f"score `{score.name}` calls a model, so it needs a `Score()` step")
         keys = [key or score.parameters[i][0] for i, (key, _) in enumerate(parts)]
 
         def run(names: Names) -> Any:
@@ -395,7 +395,7 @@ _plain_evaluator = Evaluator()
 
 
 def evaluate(node: e.Expression, names: Names) -> Any:
-    """The value of an expression that calls nothing but built-ins."""
+    """The value of an expression that calls only built-ins."""
     return _plain_evaluator(node, names)
 
 
@@ -443,7 +443,7 @@ def _arithmetic(sign: str, fuel: Fuel) -> Callable[[Any, Any], Any]:
     apply, plus = _ARITHMETIC[sign], sign == "+"
 
     def run(a: Any, b: Any) -> Any:
-        if type(a) is int and type(b) is int:  # as most are
+        if type(a) is int and type(b) is int:  # as in most cases
             return fuel.made(apply(a, b))
         if not plus and not (isinstance(a, _NUMERIC) and isinstance(b, _NUMERIC)):
             raise EvaluationError(f"`{sign}` needs numbers")

@@ -30,23 +30,25 @@ def call_python(
     named: dict[str, Any],
     result: Type = DYNAMIC,
 ) -> Any:
-    """The result of a program's Python function, of the type that the program says.
+    """The result of a program's Python function, of the declared type.
 
-    Raises EvaluationError for any exception of it, and for any other result."""
+    Raises EvaluationError for any exception of it, and for any other result.
+    """
     if changes_graph(function):
         raise EvaluationError(f"`{name}` changes the graph, so only `Call() {name}(...)` can run it")
     try:
         value = function(*map(copied, positional), **{key: copied(given) for key, given in named.items()})
-    except (GotError, KeyboardInterrupt):  # Ctrl-C is the user's, not the function's
+    except (GotError, KeyboardInterrupt):  # Ctrl-C is meant for the run, not for the function
         raise
     except BaseException as error:
-        # Also what is meant to end more than the function: `sys.exit()`, a CancelledError of its own loop.
+        # Also exceptions that are meant to end more than the function: `sys.exit()`, a CancelledError of its
+        # own loop.
         raise raised(name, error) from error
     return given_back(value, name, result)
 
 
 def given_back(value: Any, name: str, result: Type = DYNAMIC) -> Any:
-    """The result of a function as a value of a type. Raises EvaluationError if it is not one."""
+    """The result of a function, checked against a type. Raises EvaluationError if it does not match."""
     try:
         found = _plain(value, name)
     except RecursionError:

@@ -1,12 +1,12 @@
 """The IR as JSON, which other engines can run (docs/ir.md): `gotc ir --json` writes it, `gotc run x.ir.json`
 reads it.
 
-Every declaration, step and expression is an object of its fields; those with their usual value are left out.
-What may be one of several kinds has its kind under `is`. A type and a template are their texts, and a span is
-the number of its source, and where it starts and ends there.
+Every declaration, step and expression is an object of its fields, without those that have their default.
+Values of union types have their class under `is`. A type and a template are their texts, and a span is the
+number of its source, and its start and end there.
 
-A stranger's document is read as strictly as a stranger's program: every field has the type that the IR has
-for it, types and templates are parsed, and the verifier sees the whole before anything runs.
+An untrusted document is validated as strictly as an untrusted program: every field must have the type of the
+IR, types and templates are parsed, and the verifier checks the whole before anything runs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from gotlang.templates import Template
 from gotlang.types import Type, as_declared
 
 VERSION: Final = 1
-"""The version of the form: a later one reads this one, or refuses it in words."""
+"""The version of the format: a later gotc reads this one, or refuses it with a message."""
 MAX_DEPTH: Final = 2000
 _DIGITS = re.compile("-?[0-9]{1,1300}")
 _KINDS: dict[str, type] = {
@@ -53,11 +53,11 @@ _KINDS: dict[str, type] = {
         *get_args(Form),
     )
 }
-"""What has its kind under `is`."""
+"""The unions whose class is under `is`."""
 
 
 def to_document(program: ir.Program, sources: Mapping[str, Source], level: int) -> str:
-    """A program at a level of optimization, with its sources, as one line of JSON."""
+    """A program at an optimization level, with its sources, as one line of JSON."""
     encoder = _Encoder([*sources])
     document = {
         "ir_version": VERSION,
@@ -79,7 +79,7 @@ class _Encoder:
         self._folder = PurePosixPath(sources[0]).parent if sources else PurePosixPath()
 
     def fields(self, value: Any) -> dict[str, Any]:
-        """The fields of a declaration, a step or an expression that have not their usual value."""
+        """The fields of a declaration, a step or an expression that differ from their defaults."""
         kind: Any = type(value)
         found: dict[str, Any] = {"is": kind.__name__} if kind.__name__ in _KINDS else {}
         for name, _, usual in _shape(kind):
@@ -122,7 +122,7 @@ class _Encoder:
 
 @cache
 def _shape(kind: Any) -> tuple[tuple[str, Any, Any], ...]:
-    """The fields of a class: name, type, and usual value (NODEFAULT: it has none)."""
+    """The fields of a class: name, type, and default (NODEFAULT: none)."""
     hints = get_type_hints(kind)
     return tuple(
         (f.name, hints[f.name], NOWHERE if f.name == "span" else f.default) for f in structs.fields(kind)
@@ -130,8 +130,8 @@ def _shape(kind: Any) -> tuple[tuple[str, Any, Any], ...]:
 
 
 def from_document(text: str, path: str) -> tuple[ir.Program, dict[str, Source], int]:
-    """The program in a document that was read from `path`, its sources by name, and its level of
-    optimization. Raises UsageError for what is not the IR of a program."""
+    """The program in a document that was read from `path`, its sources by name, and its optimization level.
+    Raises UsageError for a document that is not the IR of a program."""
     try:
         data = from_json(text, dict)
         if data.get("ir_version") != VERSION:
@@ -156,7 +156,7 @@ def from_document(text: str, path: str) -> tuple[ir.Program, dict[str, Source], 
 
 
 class _Wrong(ValueError):
-    """What is wrong with a document, and where."""
+    """An error in a document, and its place."""
 
 
 def _field(data: Any, name: str, kind: type) -> Any:
@@ -175,7 +175,7 @@ class _Decoder:
         self._place: list[str] = []
 
     def program(self, data: dict[str, Any]) -> ir.Program:
-        """The program of an object; types are declared first, since all else names them."""
+        """The program of an object; types are declared first, since everything else refers to them."""
         declared = self._checked(data.get("types", []), tuple[tuple[str, str], ...])
         aliases = [self._alias(name, text) for name, text in declared]
         report = Report()
@@ -206,7 +206,7 @@ class _Decoder:
     # ---------------------------------------------------------------- values by their types
 
     def decode(self, hint: Any, data: Any) -> Any:
-        """The value of a type that plain data stands for."""
+        """The value of a type from plain data."""
         if hint is Any:
             return self._plain(data)
         if hint == Type:
@@ -282,10 +282,10 @@ class _Decoder:
         rest = [*named, *(hint for hint in hints if get_origin(hint) is tuple or hint is float)]
         if len(rest) == 1:
             return self.decode(rest[0], data)
-        raise self._wrong("this has none of the types that it may have")
+        raise self._wrong("this has none of the possible types")
 
     def _object(self, hint: Any, data: Any) -> Any:
-        """A declaration, a step or an expression; `hint` is its class, a base of it, or several."""
+        """A declaration, a step or an expression; `hint` is its class, a base of it, or several classes."""
         allowed: tuple[Any, ...] = tuple(
             h for h in (hint if isinstance(hint, tuple) else (hint,)) if isinstance(h, type)
         )
@@ -320,7 +320,7 @@ class _Decoder:
         return kind(**values)
 
     def _inside(self, folder: Any) -> str:
-        """A folder beside the document, or inside that."""
+        """A folder next to the document, or inside that."""
         path = PurePosixPath(folder if isinstance(folder, str) else "..")
         if path.is_absolute() or ".." in path.parts or ":" in str(path):
             raise self._wrong("this is not a folder next to the document")

@@ -1,8 +1,9 @@
-"""The lines of a scheme: what its steps call, as the program writes it, and the rank of each among its like.
+"""The lines of a scheme: the calls of its steps, as the program writes them, and the rank of each among equal
+ones.
 
-A sample's number depends on its line (`gotlang.runtime.spaces`), so a line must stay what it is when lines
-around it come and go. Branches of one `if` or `match` exclude each other, so equal lines in them have equal
-ranks.
+A sample's number depends on its line (`gotlang.runtime.spaces`), so a line must be stable when lines
+around it are added or removed. Branches of one `if` or `match` exclude each other, so equal lines in them
+have equal ranks.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gotlang.operations.step import LineKey
 
 
 def with_lines(region: ir.Region) -> ir.Region:
-    """The body of a scheme or a score, every line of which has its rank."""
+    """The body of a scheme or a score, with the rank of each line."""
     return _ranked(region, ChainMap())
 
 

@@ -1,9 +1,9 @@
-"""Scores that ask a model, wherever an expression uses one: they are asked in steps before it.
+"""Scores that call a model inside expressions: they are called in steps before.
 
     %2 = Select where judged(it) > 3 from %1        %3 = Score @judged(text=it) from %1, k 1, note "%3"
                                                →    %2 = Select where score(it, "%3") > 3 from %3
 
-A score of one thought, or of no thought at all, is asked like a scheme, and its number has a name:
+A score of one thought, or of no thought at all, is called like a scheme, and its number has a name:
 
     x = Pool judged(text) + 1 from %start           %3 = scheme judged(text=text) from %start : float one
                                                →    x = Pool %3 + 1 from %start
@@ -31,11 +31,11 @@ from gotlang.types import FLOAT, STR, Type
 
 ONE = e.Constant(NOWHERE, 1)
 START_POOL = "%start"
-"""The empty thought that a scheme starts with, wherever in it."""
+"""The empty thought that a scheme starts with, anywhere in it."""
 
 
 def with_question(program: ir.Program) -> ir.Program:
-    """A program with the prompt of questions to people that are texts, if it has such."""
+    """A program with the prompt for questions to people that are texts, if it has any."""
     if QUESTION not in program.questions:
         return program
     text = Template.parse("{{ question }}")
@@ -45,11 +45,11 @@ def with_question(program: ir.Program) -> ir.Program:
 
 @final
 class Asking(Struct, frozen=True):
-    """Puts the steps that ask before the step whose expressions use `scores`.
+    """Adds steps that call `scores` before the step whose expressions use them.
 
-    `arguments` are those of calls, by parameter, `types` the types of a score's parameters; `fresh` makes up
-    names, `here` gives an expression the names of the IR, and `own` tells the program's names from those that
-    the current thoughts give a meaning.
+    `arguments` are those of calls, by parameter, `types` the types of a score's parameters; `fresh` creates
+    names, `here` translates an expression to the names of the IR, and `own` distinguishes the program's names
+    from those that the current thoughts define.
     """
 
     scores: Collection[str]
@@ -62,8 +62,9 @@ class Asking(Struct, frozen=True):
     def asked(
         self, node: e.Expression, pool: str, kind: PoolType, out: list[ir.Step]
     ) -> tuple[e.Expression, str]:
-        """An expression that asks nothing, and the pool it is evaluated on: `pool`, which is of this `kind`,
-        or the same thoughts with what was said of them. The steps that ask are added to `out`."""
+        """An expression without model calls, and the pool it is evaluated on: `pool`, which is of this
+        `kind`, or the same thoughts with the numbers of the scores. The steps that call them are appended to
+        `out`."""
 
         def change(part: e.Expression) -> e.Expression:
             nonlocal pool

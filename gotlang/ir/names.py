@@ -1,4 +1,4 @@
-"""The names of the IR: what the names and labels of one scheme or score are called in it."""
+"""The names of the IR: the names and labels of one scheme or score, made unique."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import with_parts
 
 PAIR, ROUND = "%pair", "%round"
-"""What each merge of a `reduce`, and each round of a `repeat`, starts from."""
+"""The input pool of each merge of a `reduce`, and of each round of a `repeat`."""
 
 
 @final
 class Naming:
-    """Which pool each name and each label in scope at a place of one scheme or score stands for; `given` are
-    its parameters.
+    """The pools of the names and labels in scope at a place of one scheme or score; `given` are its
+    parameters.
 
-    A program may use a name again: for the elements of another `foreach`, or inside a block for something
-    else than outside. In the IR no name in scope is given twice, since steps look theirs up when they run:
-    the later one is called `%part`, `%part_` and so on, and the expressions that mean it say so.
+    A program may use a name again: for the elements of another `foreach`, or inside a block with another
+    meaning than outside. In the IR no name in scope is used twice, since steps look names up when they run:
+    the later one is called `%part`, `%part_` and so on, and so in the expressions that refer to it.
     """
 
     def __init__(self, given: Iterable[str]) -> None:
@@ -36,12 +36,12 @@ class Naming:
     # ---------------------------------------------------------------- new pools
 
     def fresh(self) -> str:
-        """A pool that has no name."""
+        """An unnamed pool."""
         self._count += 1
         return f"%{self._count}"
 
     def of_label(self, label: str) -> str:
-        """A pool for what a labelled block leaves: no other one's, whatever other labels there are."""
+        """A unique pool for the output of a labelled block."""
         name = "%" + re.sub(r"\W", "_", label, flags=re.ASCII)
         while name in self._taken:
             name += "_"
@@ -49,21 +49,21 @@ class Naming:
         return name
 
     def of_name(self, name: str) -> str:
-        """A pool for a name: called like it, unless something in scope is."""
+        """A pool for a name: with the same name, unless that is in scope."""
         return self.of_label(name) if name in self._names else name
 
     # ---------------------------------------------------------------- names in scope
 
     def bind(self, name: str, pool: str) -> None:
-        """From here on a name stands for a pool."""
+        """Bind a name to a pool from here on."""
         self._names[name] = pool
 
     def bind_label(self, label: str, pool: str) -> None:
-        """From here on a label stands for a pool."""
+        """Bind a label to a pool from here on."""
         self._labels[label] = pool
 
     def label(self, label: str) -> str:
-        """The pool that a label stands for."""
+        """The pool of a label."""
         return self._labels[label]
 
     def own(self, name: str) -> bool:
@@ -71,12 +71,12 @@ class Naming:
         return name in self._names
 
     def open(self, names: Iterable[str] = ()) -> None:
-        """A block begins, with names of its own."""
+        """Begin a block with names of its own."""
         self._names = self._names.new_child({name: name for name in names})
         self._labels = self._labels.new_child()
 
     def close(self) -> None:
-        """The block has ended."""
+        """End the block."""
         self._names, self._labels = self._names.parents, self._labels.parents
 
     def here(self, node: e.Expression) -> e.Expression:

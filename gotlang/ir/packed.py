@@ -1,9 +1,9 @@
-"""IR as bytes and back, for a folder that only its user can write to: in a twentieth of the time that
-compiling takes, without the parser and the checker.
+"""IR as bytes and back, for a folder that only its user can write to: in a twentieth of the time of
+compiling, without the parser and the checker.
 
-What strangers give is JSON (`gotlang.ir.json`), of which every field is checked. This here is a table of
-values, each with the places of its parts in the table, so that what several steps share stays shared. Only
-texts, numbers, collections and records of this package can be in it.
+Untrusted IR is JSON (`gotlang.ir.json`), every field of which is validated. The format here is a table of
+values, each with the indices of its parts in the table, so that shared parts stay shared. It can contain only
+texts, numbers, collections and records of this package.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Programs = Mapping[int, Program]
 """The same program at several levels of optimization."""
 
 _Packed = tuple[dict[int, int], list[str], list[list[Any]]]
-"""The place of each program in the table, the kinds of values, and the table: kinds with parts."""
+"""The index of each program in the table, the kinds of values, and the table: kinds with parts."""
 _DIGEST = 32
 
 
 def pack(programs: Programs, key: bytes) -> bytes | None:
-    """Programs as bytes, under a key; None where there are texts that UTF-8 cannot encode."""
+    """Programs as bytes, under a key; None if a text cannot be encoded as UTF-8."""
     table = _ValueTable()
     try:
         roots = {level: table.place(program) for level, program in programs.items()}
@@ -40,7 +40,7 @@ def pack(programs: Programs, key: bytes) -> bytes | None:
 
 
 def unpack(data: bytes, key: bytes) -> Programs | None:
-    """What was packed under this key; None for anything else."""
+    """The programs that were packed under this key; None for anything else."""
     packed = data[_DIGEST:]
     if sha256(key + packed).digest() != data[:_DIGEST]:
         return None
@@ -64,7 +64,7 @@ _MAKE: Mapping[str, Any] = {
 
 
 def _record(name: str) -> Any:
-    """What makes a record of a class."""
+    """The constructor of a class."""
     module, _, name = name.partition(":")
     if not module.startswith("gotlang."):
         raise ValueError(f"{module} is not of this package")
@@ -77,7 +77,7 @@ def _record(name: str) -> Any:
 
 @final
 class _ValueTable:
-    """Values with the places of their parts, each value once."""
+    """Values with the indices of their parts, each value once."""
 
     def __init__(self) -> None:
         self.kinds: dict[str, int] = {}
@@ -85,7 +85,7 @@ class _ValueTable:
         self._places: dict[int, int] = {}
 
     def place(self, value: Any) -> int:
-        """The place of a value that has parts."""
+        """The index of a value that has parts."""
         if (known := self._places.get(id(value))) is not None:
             return known
         self._places[id(value)] = place = self._row(*_parts(value))

@@ -1,4 +1,4 @@
-"""The IR's text back to a program (`grammars/ir.lark`): for tests of passes, and to look at what one did."""
+"""Parses the IR's text (`grammars/ir.lark`): for tests of passes."""
 
 # Every method gets the place of its rule and the children that Lark found, which have no static type.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -38,7 +38,7 @@ _parsers = threading.local()
 
 
 def from_text(text: str) -> ir.Program:
-    """The program that a text in the form of `to_text` stands for. Raises UsageError where it is none."""
+    """The program in a text in the form of `to_text`. Raises UsageError if it is invalid."""
     try:
         tree = _parser().parse(text if text.endswith("\n") else text + "\n", start="ir")
     except LarkError as error:
@@ -63,13 +63,13 @@ def _parser() -> Lark:
 _RECORDS: tuple[OperationRecord[Any] | BlockRecord[Any], ...] = (*OPERATIONS.values(), *BLOCKS.values())
 _BY_RULE = {f"ir_op_{record.step.__name__.lower()}": record for record in _RECORDS}
 _BRANCHING = {"ir_op_if", "ir_op_match", "ir_op_try"}
-"""What the grammar itself has rules for."""
+"""Fields for which the grammar itself has rules."""
 INNER: dict[str, Type] = {"none": NONE, "empty": EMPTY, "never": NEVER}
-"""Types that no program names."""
+"""Types that programs cannot name."""
 
 
 def _rules() -> Iterator[str]:
-    """The rules of the grammar that read steps, made from their text forms."""
+    """The grammar rules of steps, generated from their text forms."""
     bodies = {rule for rule, record in _BY_RULE.items() if "body" in record.step.__struct_fields__}
     lines = _BY_RULE.keys() - bodies - _BRANCHING - {"ir_op_search", "ir_op_first"}
     yield "_ir_operation: " + " | ".join(sorted(lines))
@@ -90,7 +90,7 @@ class _IRBuilder(TreeBuilder):
         self._symbols = Symbols(dict(INNER))
 
     def declare(self, tree: Tree[Any]) -> None:
-        """The types that a text declares, which its other lines name."""
+        """The types that a text declares, to which its other lines refer."""
         declare_types(
             [self.build(each) for each in tree.find_data("type_alias")], self._symbols, self._report
         )

@@ -20,7 +20,7 @@ from gotlang.types import STR, ListType, Type, accepts, fits
 
 
 def plain_value(node: e.Expression) -> Any:
-    """The value of a part of an example. Raises CompileError where it has none."""
+    """The value of a part of an example. Raises CompileError if it has none."""
     try:
         return evaluate(node, {})
     except EvaluationError as error:

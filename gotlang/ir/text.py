@@ -7,17 +7,17 @@
         %4 = KeepBestN 1 from %3 : list[int] one
         yield %4
 
-A line names the pool that a step gives, the step, the pool it takes (`from`), the type of the thoughts it
-gives, and `one` where it gives exactly one. Declarations are written as in a program.
+A line has the output pool of a step, the step, its input pool (`from`), the type of its output, and `one` if
+that is exactly one thought. Declarations are written as in a program.
 
-How a step is written is in its operation's record, as a form:
+The text form of a step is in its operation's record:
 
     "KeepBestN {count} from {pool}"
     "Score {value|score(arguments)} from {pool}, k {k}[, {batched:flag}]"
 
-Braces hold a field of the step, or several that make one word; brackets hold what is left out where its
-field is empty. Fields are expressions unless a kind is named after a colon, or parentheses and bars show
-that they are a call. The form is also the rule of the grammar that reads the step.
+Braces contain a field of the step, or several that form one word; brackets contain parts that are left out if
+their fields are empty. Fields are expressions unless a kind is named after a colon, or parentheses and bars
+show that they are a call. The form is also the grammar rule that parses the step.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from gotlang.types import DYNAMIC, Type, as_declared
 
 _INDENT = "    "
 LOCAL_SCORE = ir.Region("%start", (), "%start")
-"""The body of a score that asks no model; its text has nothing but the value."""
+"""The body of a score that calls no model; its text has only the value."""
 
 
 def to_text(program: ir.Program) -> str:
-    """The text of a program, which `from_text` reads back."""
+    """The text of a program, which `from_text` parses."""
     provided = f" with {', '.join(map(_function, program.provided))}" if program.provided else ""
     blocks = [
         [f"program {quote(program.name)}{provided}"],
@@ -218,7 +218,7 @@ def _inside(step: ir.Step, margin: str) -> Iterator[str]:
 
 
 def step_text(step: ir.Step) -> str:
-    """The line of a step, without what is inside it."""
+    """The line of a step, without its nested regions."""
     one = " one" if step.single else ""
     return f"{step.result} = {_written(record_of(step).text, step)} : {step.type}{one}"
 
@@ -228,8 +228,8 @@ def step_text(step: ir.Step) -> str:
 
 @final
 class Kind(Struct, frozen=True):
-    """How fields of one kind are written, the grammar that reads them, their values from what that gives,
-    and their values where they are left out."""
+    """A kind of fields: how they are written, the grammar that parses them, the conversion of the parsed
+    values, and the values when they are omitted."""
 
     show: Callable[..., str]
     grammar: str
@@ -243,7 +243,7 @@ def called(name: str, arguments: Arguments) -> str:
 
 
 def named(arguments: tuple[e.Argument, ...]) -> Arguments:
-    """Arguments that were read, by name."""
+    """Parsed arguments, by name."""
     return tuple((argument.name.text, argument.value) for argument in arguments if argument.name is not None)
 
 
@@ -303,8 +303,8 @@ _CALLS = tuple(KINDS[name] for name in ("call", "judgement", "python"))
 
 
 def line_text(step: Step) -> str:
-    """What a step calls, as its line says it unless a pass has changed the step; empty for one that calls
-    nothing that the program declares."""
+    """The call of a step, as its line says it unless a pass has changed the step; empty for one that calls no
+    declaration of the program."""
     slots = [slot for part in parts(record_of(step).text) for slot in part.slots if slot.kind in _CALLS]
     return ", ".join(text[1:] for slot in slots if (text := slot.text(step)).startswith("@"))
 
@@ -322,20 +322,20 @@ class Slot(Struct, frozen=True):
         return self.names[0] if self.flag else self.kind.show(*(getattr(step, name) for name in self.names))
 
     def empty(self, step: Step) -> bool:
-        """Whether nothing does."""
+        """Whether all its fields are empty."""
         if self.names == ("line",):
             return step.line in (None, (line_text(step), 0))
         return getattr(step, self.names[0]) in (None, False, ())
 
     @property
     def grammar(self) -> str:
-        """The rule that reads it."""
+        """The rule that parses it."""
         return f"ir_flag_{self.names[0]}" if self.flag else self.kind.grammar
 
 
 @final
 class Part(Struct, frozen=True):
-    """A stretch of a form: words and slots, all of which may be left out where it is optional."""
+    """A part of a form: words and slots, all of which may be omitted if it is optional."""
 
     items: tuple[str | Slot, ...]
     optional: bool
@@ -352,7 +352,7 @@ _SLOT = lazy_pattern(r"\{([^}:]+)(?::(\w+))?\}")
 
 @cache
 def parts(form: str) -> tuple[Part, ...]:
-    """A form, taken apart."""
+    """A form, split into its parts."""
     return tuple(Part(tuple(_items(m[1] or m[2])), m[1] is not None) for m in _PART.finditer(form))
 
 
@@ -404,7 +404,7 @@ def flags(form: str) -> set[str]:
 
 
 def fields(form: str, children: list[Any]) -> dict[str, Any]:
-    """The fields of a step, from what its rule has read."""
+    """The fields of a step, from the parsed rule."""
     found: dict[str, Any] = {}
     slots = [slot for part in parts(form) for slot in part.slots]
     for slot, child in zip(slots, children, strict=True):

@@ -1,8 +1,8 @@
-"""Checks that a program in IR is consistent: run between passes, so that a pass that breaks it is named.
+"""Checks that a program in IR is consistent: run between passes, so that a faulty pass is identified.
 
-Every pool and name is defined before it is used and where it is in scope; names are unique in their region;
-the types of what steps take and give agree with the declarations; a step that says `one` gives exactly
-one; expressions ask no model, and what ends sampling early is computed without one.
+Every pool and name is defined before it is used and in scope; names are unique in their region; the types of
+steps' inputs and outputs agree with the declarations; a step that is marked `one` yields exactly one;
+expressions call no model, and conditions that end sampling early are computed without one.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from gotlang.syntax import expressions as e
 from gotlang.types import ANY, BOOL, EMPTY, FLOAT, INT, STR, ListType, Type, accepts, cases_of, common
 
 _HARMLESS = {"GOT0206", "GOT0207", "GOT0314", "GOT0321", "GOT0322"}
-"""What folding may lead to and is not a mistake there: a comparison whose outcome is known, and its like; and
-what is asked of thoughts, which was checked."""
+"""Diagnostics that folding may cause and that are not errors there: a comparison with a known result, and the
+like; and requirements on thoughts, which were checked."""
 
 
 @final
 class VerificationError(GotError):
-    """A program in IR that is inconsistent: a mistake of the compiler, not of the program's author."""
+    """An inconsistent program in IR: a bug of the compiler, not an error of the program's author."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(
@@ -56,7 +56,7 @@ def verify(program: ir.Program) -> None:
 
 @final
 class _ProgramVerifier:
-    """Goes through declarations. `place` is where it is, for errors."""
+    """Visits declarations. `place` is the current one, for errors."""
 
     def __init__(self, program: ir.Program) -> None:
         self.program = program
@@ -127,7 +127,7 @@ class _ProgramVerifier:
 
 @final
 class StepVerify:
-    """The verifier at one step: what an operation's record asks (`gotlang.operations.stages.Verifying`)."""
+    """The verifier at one step, for an operation's record (`gotlang.operations.stages.Verifying`)."""
 
     def __init__(
         self, verifier: _ProgramVerifier, pool: PoolType, names: Scope, pools: dict[str, PoolType]
@@ -287,7 +287,7 @@ class StepVerify:
         self.check_settings(settings, MODEL_SETTINGS, scope)
 
     def check_settings(self, settings: ir.Arguments, known: Mapping[str, SettingRule], scope: Scope) -> None:
-        """Settings, each of which must be one of those known and fit."""
+        """Check settings, each of which must be known and have a valid value."""
         for name, value in settings:
             if name not in known:
                 raise self.fail(f"unknown setting `{name}`")

@@ -1,2 +1,2 @@
-"""Between the parser and the checker: the files of a program become one space of names, and what is defined
-in the language (operations, functions, schemes with parts) is inlined, so that no later stage knows of it."""
+"""Between the parser and the checker: the files of a program become one name space, and definitions in the
+language (operations, functions, schemes with parts) are inlined, so that later stages see none."""

@@ -1,12 +1,12 @@
 """Definitions of the language's own users: operations, functions, and schemes that take prompts, scores or
-schemes. Each use becomes what its definition says, with the given in place of its names, so that every later
-stage sees a program without them.
+schemes. Each use is replaced by the definition's body, with the arguments substituted, so that later stages
+see a program without definitions.
 
     operation BestOf(k: int = 5) p: prompt:     best = BestOf(3) sort(part)      best =
         Generate(k=k) p                                                 becomes      Generate(k=3) sort(part)
         Vote()                                                                       Vote()
 
-What is put in keeps its own place in the text; the rest has its place in the definition, and that of the use.
+Arguments keep their own place in the text; the rest has its place in the definition, and that of the use.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST = 10_000
 """Uses of definitions in one program."""
 DEEPEST = 150
-"""Levels of an expression with functions put in, each of which takes two or three."""
+"""Maximum nesting depth of an expression with inlined functions, each of which takes two or three levels."""
 MOST_INSIDE = 50
 """Functions whose definitions use each other."""
 _KINDS: Mapping[str, tuple[type[n.Declaration], ...]] = {
@@ -42,15 +42,15 @@ _KINDS: Mapping[str, tuple[type[n.Declaration], ...]] = {
     "scheme": (n.Scheme,),
     "corpus": (n.ImportCorpus,),
 }
-"""What may be given for a part, by the word for it."""
+"""The kinds of arguments for a part, by its keyword."""
 _TAKEN = POOL_NAMES | {"pi"}
-"""Names that nothing has which a program declares."""
+"""Names that no declaration of a program has."""
 _Values = Mapping[str, e.Expression]
 
 
 class Ascription(NamedTuple):
-    """A type that an expression must have, what it is the type of, and where that is declared; whether the
-    expression then counts as of this type, also where it is of a narrower one."""
+    """A type that an expression must have, a description of it, and the place of its declaration; whether the
+    expression then counts as of this type, even if its own is narrower."""
 
     type: n.TypeNode
     what: str
@@ -59,8 +59,8 @@ class Ascription(NamedTuple):
 
 
 class Inlined(NamedTuple):
-    """Modules without definitions; types that expressions must have, by identity; how names that were made
-    are shown. `kept` are these expressions. `unused` are the definitions that nothing uses."""
+    """Modules without definitions; types that expressions must have, by identity; how generated names are
+    shown. `kept` are these expressions. `unused` are the definitions that are never used."""
 
     modules: tuple[n.Module, ...]
     ascribed: Mapping[int, Sequence[Ascription]]
@@ -73,8 +73,8 @@ _Part = TypeVar("_Part", bound=e.Node)
 
 
 def inline(modules: tuple[n.Module, ...], builtin: Collection[str], report: Report) -> Inlined:
-    """The program with each use of a definition replaced by what that says. `builtin` are names that no
-    function may have."""
+    """The program with each use of a definition replaced by its body. `builtin` are names that no function
+    may have."""
     declared = [d for module in modules for d in module.declarations]
     if not any(isinstance(d, n.OperationDefinition | n.Function) or _is_open(d) for d in declared):
         return Inlined(modules, {}, {}, ())
@@ -82,14 +82,14 @@ def inline(modules: tuple[n.Module, ...], builtin: Collection[str], report: Repo
 
 
 def _is_open(d: n.Declaration) -> bool:
-    """Whether a declaration is a scheme that is made anew for the prompts, scores and schemes it is given."""
+    """Whether a declaration is a scheme that is instantiated for the prompts, scores and schemes it gets."""
     if not isinstance(d, n.Scheme):
         return False
     return bool(d.variables) or any(p.part for p in d.parameters)
 
 
 def _bound(node: e.Node) -> Iterator[str]:
-    """The names that something binds, but for those of fields."""
+    """The names that a node binds, except those of fields."""
     for part in walk(node):
         match part:
             case n.Bind(name=name):
@@ -109,7 +109,7 @@ def _bound(node: e.Node) -> Iterator[str]:
 
 
 def _inputs(d: n.OperationDefinition | n.Function | n.Scheme) -> Iterator[e.Identifier]:
-    """The names of a definition's inputs, and of the types that its users choose."""
+    """The names of a definition's inputs, and of its type variables."""
     groups = (d.settings, d.operands) if isinstance(d, n.OperationDefinition) else (d.parameters,)
     yield from (p.name for group in groups for p in group)
     if not isinstance(d, n.OperationDefinition):
@@ -158,7 +158,7 @@ class _Inliner:
                 report.error("GOT0101", message, d.name.span, "here again", labels=labels)
 
     def modules(self, modules: tuple[n.Module, ...]) -> Inlined:
-        """The modules with everything put in."""
+        """The modules with everything inlined."""
         gone = n.OperationDefinition | n.Function
         kept = [[d for d in m.declarations if not isinstance(d, gone) and not _is_open(d)] for m in modules]
         found = [[self._declaration(d) for d in declarations] for declarations in kept]
@@ -199,7 +199,7 @@ class _Inliner:
                     message = f"duplicate parameter `{p.name.text}`"
                     self.report.error("GOT0101", message, p.name.span)
                 seen.add(p.name.text)
-                if p.name.text in _TAKEN and not isinstance(d, n.Scheme):  # its names are looked at later
+                if p.name.text in _TAKEN and not isinstance(d, n.Scheme):  # its names are checked later
                     message = f"`{p.name.text}` has a meaning in the language"
                     self.report.error("GOT0102", message, p.name.span, help="choose another name")
                 if before is not None and before.default is not None and p.default is None:
@@ -232,8 +232,8 @@ class _Inliner:
     # ---------------------------------------------------------------- operations
 
     def _suites(self, suite: n.Suite, taken: set[str], inside: tuple[str, ...]) -> n.Suite:
-        """A block with the operations in it, at any depth, put in. `taken` are names that are in scope, and
-        `inside` the operations that this is a part of."""
+        """A block with the operations in it, at any depth, inlined. `taken` are names that are in scope, and
+        `inside` the operations that contain it."""
 
         def change(node: e.Node) -> e.Node:
             if not isinstance(node, n.Suite):
@@ -313,7 +313,7 @@ class _Inliner:
         return self._suites(whole, avoid | set(_bound(whole)), (*inside, name))
 
     def _fits(self, value: e.Expression, parameter: n.TypedName, kind: str, owner: str) -> bool:
-        """Whether what is given is of the kind that is asked for: for a score, any expression."""
+        """Whether an argument is of the expected kind: for a score, any expression."""
         called = value.function.text if isinstance(value, e.Call) else getattr(value, "name", "")
         if kind == "score" or called == e.HOLE:
             return True
@@ -343,7 +343,7 @@ class _Inliner:
         return found
 
     def _open(self, type_: n.TypeNode, inside: frozenset[str] = frozenset()) -> bool:
-        """Whether a definition may ask which of several types a value of this one is of, as of `T?`."""
+        """Whether a definition may test which of several types a value of this type has, as for `T?`."""
         match type_:
             case n.OptionalTypeNode() | n.AlternativesNode():
                 return True
@@ -357,8 +357,8 @@ class _Inliner:
 
     @staticmethod
     def _without_fields(body: n.Suite, taken: Collection[str]) -> n.Suite:
-        """A block in which no field of a case has a name that is taken: fields keep theirs, so it is looked
-        up in the value, which gets a name."""
+        """A block in which no field of a case has a taken name: fields keep their names, so such a field is
+        read from the value, which gets a name."""
         numbers = count(1)
 
         def change(branch: e.Node) -> e.Node:
@@ -381,8 +381,8 @@ class _Inliner:
         return mapped(body, change)
 
     def _hidden(self, node: e.Node) -> dict[str, str]:
-        """Names that a definition or a default uses and does not see, as other schemes bind them: instead of
-        each a name that none binds."""
+        """Replace names that a definition or a default uses but cannot see, because other schemes bind them,
+        by names that are never bound."""
         own = set(_bound(node))
         if isinstance(node, n.OperationDefinition | n.Function):
             own.update(name.text for name in _inputs(node))
@@ -394,8 +394,8 @@ class _Inliner:
     # ---------------------------------------------------------------- functions and open schemes
 
     def _calls(self, node: _Part, inside: tuple[str, ...] = (), scope: frozenset[str] = frozenset()) -> _Part:
-        """A node with the calls of functions and of open schemes in it put in. `scope` are names that were
-        made around it."""
+        """A node with the calls of functions and of open schemes in it inlined. `scope` are names generated
+        around it."""
 
         def change(part: e.Node) -> e.Node:
             if not isinstance(part, e.Call) or self._is_strategy(part.function.span):
@@ -478,7 +478,7 @@ class _Inliner:
         return e.Reference(call.span, e.HOLE)
 
     def _depth(self, value: e.Expression) -> int:
-        """The levels of what a function became; what was given to it is such a value, or as written."""
+        """The nesting depth of an inlined function; its arguments are such values, or as written."""
 
         def depth(node: e.Node) -> int:
             known = self.depths.get(id(node))
@@ -489,7 +489,7 @@ class _Inliner:
         return self.depths[id(value)]
 
     def _instance(self, call: e.Call) -> e.Expression:
-        """The call of the scheme that an open one becomes for what it is given."""
+        """The call of the instance of an open scheme for its arguments."""
         name = call.function.text
         d = self.open[name]
         self.used.add(name)
@@ -530,7 +530,7 @@ class _Inliner:
             if variable.text not in types:
                 message = f"`{variable.text}` of `{d.name.text}` cannot be inferred from the arguments"
                 help = f"say where it is in a prompt's type: `ask: prompt(str) -> {variable.text}`"
-                if known:  # else that is the mistake
+                if known:  # otherwise that is the error
                     self.report.error("GOT0747", message, call.function.span, help=help)
                 types[variable.text] = n.NamedType(variable.span, e.Identifier(variable.span, e.HOLE))
 
@@ -562,7 +562,7 @@ class _Inliner:
         variables: set[str],
         types: dict[str, n.TypeNode],
     ) -> None:
-        """Note the types that variables stand for, as far as a part's declaration tells them."""
+        """Record the types of variables, as far as a part's declaration determines them."""
 
         def pair(left: e.Node, right: e.Node) -> None:
             if isinstance(left, n.NamedType) and left.name.text in variables and not left.arguments:
@@ -578,7 +578,7 @@ class _Inliner:
         if wanted.result is not None and not isinstance(part, n.Score):
             pair(wanted.result, part.result)
 
-    # ---------------------------------------------------------------- what is put in
+    # ---------------------------------------------------------------- substitution
 
     def _matched(
         self,
@@ -587,7 +587,7 @@ class _Inliner:
         use: e.Identifier,
         owner: e.Identifier,
     ) -> dict[str, e.Expression] | None:
-        """What is given for each parameter, with defaults; None, and an error, where that does not match."""
+        """The argument for each parameter, including defaults; None, and an error, if they do not match."""
         names = [p.name.text for p in parameters]
         labels = (Label(owner.span, "defined here"),)
         inputs = ", ".join(f"{p.name.text}" for p in parameters) or "nothing"
@@ -620,13 +620,13 @@ class _Inliner:
         return {name: found[name] for name in names}
 
     def _put(self, node: _Part, values: _Values, other: Mapping[str, str], use: Span) -> _Part:
-        """A part of a definition with what is given for its names, and its own names changed."""
+        """A part of a definition with its arguments substituted, and its own names changed."""
 
         def renamed(name: e.Identifier | None) -> e.Identifier | None:
             return _renamed(name, other) if name is not None else None
 
         def placed(value: e.Expression, part: e.Node) -> e.Expression:
-            """What is given; where nobody wrote that, at the place of the name."""
+            """An argument; a default gets the place of the name."""
             return value if value.span != use else replace(value, span=part.span.used_at(use))
 
         def change(part: e.Node) -> e.Node:
@@ -674,7 +674,7 @@ def _words(type_: e.Node) -> set[str]:
 
 
 def _written(node: e.Node) -> Iterator[str | None]:
-    """The names in a part of a program, of fields too."""
+    """The names in a part of a program, including fields."""
     for part in walk(node):
         match part:
             case e.Identifier(text=name) | e.Field(name=name):

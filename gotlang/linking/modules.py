@@ -1,8 +1,8 @@
-"""Names across files: what each file sees becomes one name of the whole program.
+"""Names across files: the names that each file sees become unique names of the whole program.
 
-`import "a.got"` puts two files into one space of names, as if they were one file. A file that is imported
-`as` a name, or of which names are imported, keeps a space of its own: its declarations get names that no
-other file has (`merge__tries`), and each file's words for them are replaced by these.
+`import "a.got"` merges two files into one name space, as if they were one file. A file that is imported `as`
+a name, or from which names are imported, keeps a name space of its own: its declarations get names that no
+other file has (`merge__tries`), and each file's names for them are replaced by these.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def link(
     sources: Mapping[str, Source],
     report: Report,
 ) -> tuple[tuple[n.Module, ...], Mapping[str, str], frozenset[str]]:
-    """The modules of a program, the first of which is its own, in one space of names; how the names that were
-    made are written by the program; and the files that are not one with the program's own. `imported` has the
-    names of the sources of imports, by the identity of the node, but of those that could not be read;
-    `sources` has the files by their names."""
+    """The modules of a program, the first of which is its own, in one name space; how the program writes the
+    generated names; and the files that are not merged with the program's own. `imported` has the names of the
+    sources of imports, by the identity of the node, except those that could not be read; `sources` has the
+    files by their names."""
     imports = any(module.imports for module in modules)
     if not imports and not any(isinstance(d, n.Partial) for m in modules for d in m.declarations):
         return modules, {}, frozenset()
@@ -46,7 +46,8 @@ def link(
 def without_unused(
     modules: tuple[n.Module, ...], types: Iterable[n.TypeNode], outside: Set[str]
 ) -> tuple[n.Module, ...]:
-    """The modules without what the program does not use of those `outside`. `types` are used beside it."""
+    """The modules without declarations of those `outside` that the program does not use. `types` are used in
+    addition to it."""
     if not outside:
         return modules
     known: dict[str, list[n.Declaration]] = {}
@@ -89,7 +90,7 @@ def together(
     file: str, files: Mapping[str, n.Module], target: Callable[[n.ImportGot], str | None]
 ) -> list[str]:
     """A file and those that it imports as if they were one with it. `target` is the file that an import
-    names; None where that is not known."""
+    names; None if it is unknown."""
     found = [file]
     for at in found:
         for node in files[at].imports:
@@ -150,8 +151,8 @@ class _Linker:
         return {name.text: name.span for d in module.declarations for name in declared(d)}
 
     def _prefixes(self) -> dict[str, str]:
-        """What names of each file start with, if it is not one with the program's own: its alias there, or
-        the file's name, with a number where another file has the same."""
+        """The prefixes of each file's names, if it is not merged with the program's own: its alias there, or
+        the file's name, with a number if another file has the same."""
         wanted = {
             self.imported[id(node)]: node.alias.text
             for file in reversed(self.together[self.main])
@@ -169,7 +170,7 @@ class _Linker:
         return found
 
     def _names(self) -> dict[tuple[str, str], str]:
-        """The name in the whole program of each name of each file."""
+        """The unique name of each name of each file."""
         one, found = self.together[self.main], dict[tuple[str, str], str]()
         called: dict[tuple[str, str], str] = {}
         for file in one:
@@ -198,11 +199,11 @@ class _Linker:
         return found
 
     def _exporting(self, file: str, name: str) -> str | None:
-        """The file, of those that are one with a file, that declares a name."""
+        """The file that declares a name, among those merged with a file."""
         return next((at for at in self.together[file] if name in self.own[at]), None)
 
     def _exported(self, file: str) -> dict[str, str]:
-        """What others see of a file, by the name there."""
+        """The names that others see of a file."""
         return {
             name: self.names[at, name]
             for at in reversed(self.together[file])
@@ -271,7 +272,7 @@ class _Linker:
             return view[name] if name in other else name
 
         def member(module: str, name: str, span: Span) -> str | None:
-            """The name of `search.x`; None where `search` is no file."""
+            """The name of `search.x`; None if `search` is not a file."""
             if module not in aliases:
                 return None
             alias, known = aliases[module]
@@ -358,7 +359,7 @@ class _Linker:
                     self.report.error("GOT0743", message, node.path.span, help=help)
 
     def _way(self, start: str, end: str) -> list[str]:
-        """The files through which imports lead from one to another; empty where none do."""
+        """The files through which imports lead from one to another; empty if none do."""
         before: dict[str, str | None] = {start: None} if start in self.files else {}
         pending = [*before]
         for at in pending:
@@ -378,7 +379,7 @@ class _Linker:
 
 
 def _listed(places: Sequence[tuple[Any, e.Identifier]], name: e.Identifier) -> Span:
-    """The place of one of several imported names with the comma beside it."""
+    """The place of one of several imported names including its comma."""
     spans: list[Span] = [what.span for what, _ in places]
     at = next(i for i, (_, each) in enumerate(places) if each is name)
     if at + 1 < len(spans):

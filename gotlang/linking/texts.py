@@ -1,4 +1,4 @@
-"""The texts of prompts: from Markdown files, and with the partials that they share put in."""
+"""The texts of prompts: read from Markdown files, and with partials substituted."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _CALL = lazy_pattern(rf"\{{\{{-?\s*((?:\w+\.)?\w+)\(((?:[^{{}}\"']|{_TEXT})*)\)\
 _TAG = lazy_pattern(r"\{[{%].*?[%}]\}", re.DOTALL)
 _QUOTED = lazy_pattern(_TEXT, re.DOTALL)
 MOST = 1_000_000
-"""Characters of a text with its partials."""
+"""Maximum length of a text with its partials."""
 MOST_USES = 1_000
-"""Partials in the texts of a prompt."""
+"""Maximum number of partials in the texts of a prompt."""
 
 
 def with_files(
     module: n.Module, read: Callable[[str], str], sources: dict[str, Source], report: Report
 ) -> n.Module:
-    """A module whose prompts have what their Markdown files say. `read` raises OSError."""
+    """A module whose prompts have the contents of their Markdown files. `read` raises OSError."""
     if not any(isinstance(d, n.Prompt) and d.file is not None for d in module.declarations):
         return module
 
@@ -139,8 +139,8 @@ def with_partials(
     sources: Mapping[str, Source],
     report: Report,
 ) -> n.Prompt:
-    """A prompt with the partials in its texts put in. `known` has them by their names in the whole program,
-    `name_of` gives that of a name in this file."""
+    """A prompt with the partials in its texts substituted. `known` has them by their unique names, `name_of`
+    returns that of a name in this file."""
     types = {p.name.text: p.type for p in d.parameters}
     names_known = [p.name.text for p in known.values() if name_of(p.name.text) in known]
     uses = 0
@@ -220,7 +220,7 @@ def _arguments(text: str, partial: n.Partial) -> Iterator[tuple[str, str]]:
 
 
 def _replaced(tag: str, given: Mapping[str, str]) -> str:
-    """A tag with what is given for names, outside of its quotes."""
+    """A tag with arguments substituted for names, outside of its quotes."""
     if not given:
         return tag
     names = re.compile(rf"({_QUOTED.pattern})|(?<![\w.])({'|'.join(map(re.escape, given))})\b(?!\s*=[^=])")

@@ -1,5 +1,5 @@
-"""Definitions that nothing uses. A definition is checked as part of what uses it, so each of these is given a
-use that nobody wrote: a scheme whose inputs have the types of the definition's.
+"""Unused definitions. A definition is checked as part of its uses, so an unused one gets an artificial use: a
+scheme whose inputs have the types of the definition's.
 
     operation Twice(k: int) p: prompt(str) -> int, q: str:       scheme "a use of Twice"(k: int, q: str) -> ?:
         Generate(k=k) p(q)                                           ?
@@ -22,13 +22,14 @@ from gotlang.syntax.walk import mapped, walk
 Definition: TypeAlias = n.OperationDefinition | n.Function | n.Scheme
 
 _OF_THE_GIVEN = frozenset({"GOT0320", "GOT0322", "GOT0326"})
-"""Mistakes that depend on which prompts and scores are given: on their directions, settings and inputs."""
+"""Errors that depend on the given prompts and scores: on their directions, settings and inputs."""
 
 
 def with_uses(
     modules: Iterable[n.Module], unused: Collection[Definition]
 ) -> tuple[tuple[n.Module, ...], dict[str, str]]:
-    """The modules with a use of each definition, without tests and studies; and how made names are shown."""
+    """The modules with a use of each definition, without tests and studies; and how generated names are
+    shown."""
     shown: dict[str, str] = {}
     found: list[n.Module] = []
     for module in modules:
@@ -46,7 +47,7 @@ def _use(d: Definition, shown: dict[str, str]) -> Iterator[n.Declaration]:
     variables = set[str]() if isinstance(d, n.OperationDefinition) else {name.text for name in d.variables}
 
     def known(type_: n.TypeNode) -> n.TypeNode:
-        """A type in which what a user would choose is unknown."""
+        """A type in which the choices of a user are unknown."""
         return mapped(type_, lambda t: lost if isinstance(t, n.NamedType) and t.name.text in variables else t)
 
     called = {part.function.text for part in walk(d) if isinstance(part, e.Call)}
@@ -97,7 +98,7 @@ def _use(d: Definition, shown: dict[str, str]) -> Iterator[n.Declaration]:
 def in_definitions(
     found: Iterable[Diagnostic], unused: Iterable[Definition], others: Iterable[Diagnostic]
 ) -> Iterator[Diagnostic]:
-    """The errors that are in these definitions and not among others, as if nobody used them."""
+    """The errors that are in these definitions and not among others, as if they were unused."""
     uses = {d.name.span: d.span for d in unused}
     inside = [own for each in found if each.severity == "error" and (own := _own(each, uses)) is not None]
     inside = [each for each in inside if each.code not in _OF_THE_GIVEN]
@@ -110,7 +111,7 @@ def _place(found: Diagnostic) -> tuple[str, str, int]:
 
 
 def _own(found: Diagnostic, uses: Mapping[Span, Span]) -> Diagnostic | None:
-    """A diagnostic in a definition, without the made use; None for one elsewhere."""
+    """A diagnostic in a definition, without the artificial use; None for one elsewhere."""
     root = found.span
     while root.use is not None:
         root = root.use

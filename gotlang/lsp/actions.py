@@ -16,7 +16,7 @@ _QUICK, _ALL = types.CodeActionKind.QuickFix.value, types.CodeActionKind.SourceF
 
 
 def register(server: GotServer) -> None:
-    """Answer requests for what can be done."""
+    """Answer requests for actions."""
     kinds = [types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll]
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))
@@ -30,7 +30,7 @@ def register(server: GotServer) -> None:
         if params.context.only is not None:
             wanted = [str(getattr(kind, "value", kind)) for kind in params.context.only]
             if _QUICK not in wanted:
-                found = correction_of_all(document)  # as an editor asks that mends a text when it is saved
+                found = correction_of_all(document)  # when an editor asks for fixes on saving
             found = tuple(each for each in found if _is_one(_ALL if each.every else _QUICK, wanted))
         return [_action(server, document, uri, each) for each in found]
 
@@ -88,7 +88,7 @@ def _action(server: GotServer, document: Document, uri: str, found: Correction) 
 
 
 def _changes(document: Document, text: str) -> Iterator[tuple[Span, str]]:
-    """The lines of a text that another one has instead."""
+    """The lines that differ between two texts."""
     from difflib import SequenceMatcher
 
     old, new = document.source.text.splitlines(keepends=True), text.splitlines(keepends=True)

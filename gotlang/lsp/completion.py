@@ -35,7 +35,7 @@ _MARKDOWN = types.MarkupKind.Markdown
 
 
 def register(server: GotServer) -> None:
-    """Answer requests for what may be written, and about what is."""
+    """Answer requests for completions and hovers."""
     triggers = [".", "(", '"', "{", "|", " "]
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=triggers))

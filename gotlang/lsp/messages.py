@@ -1,4 +1,4 @@
-"""Messages: a client gets an answer to each request, also to one that cannot be read."""
+"""Messages: a client gets an answer to each request, even to one that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pygls.protocol import LanguageServerProtocol
 
 
 class _InvalidMessage(NamedTuple):
-    """A message whose parts are not of their types, and why."""
+    """A message with parts of wrong types, and the reason."""
 
     message: object
     error: JsonRpcException
@@ -18,10 +18,11 @@ class _InvalidMessage(NamedTuple):
 
 @final
 class Answering(LanguageServerProtocol):
-    """The protocol of pygls, which only logs what it cannot read and what comes after `shutdown`."""
+    """The protocol of pygls, which by itself only logs messages that it cannot parse and those after
+    `shutdown`."""
 
     abrupt = False
-    """Whether the client said `exit` without `shutdown`: the process then ends with 1."""
+    """Whether the client sent `exit` without `shutdown`: the process then ends with 1."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """A message from its JSON, or a part of one."""
@@ -33,7 +34,7 @@ class Answering(LanguageServerProtocol):
             return _InvalidMessage(data, error)
 
     def handle_message(self, message: Any) -> None:
-        """Answer a request, follow a notification."""
+        """Answer a request, process a notification."""
         if not hasattr(message, "jsonrpc"):
             content, error = (
                 message
@@ -56,7 +57,7 @@ class Answering(LanguageServerProtocol):
 
 
 def _fault(message: dict[str, Any]) -> str | None:
-    """What is wrong with a message that says it is one."""
+    """The error in an invalid message."""
     if message["jsonrpc"] != Answering.VERSION:
         return f"`jsonrpc` must be {Answering.VERSION}"
     if "method" in message and not _is_id(message.get("id", 0)):

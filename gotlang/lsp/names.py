@@ -19,7 +19,7 @@ from gotlang.lsp.server import GotServer
 from gotlang.span import Span
 
 MOST = 2_000
-"""Places of one answer."""
+"""Maximum number of places in one answer."""
 _LOCAL = ("local", "variable", "alias", "module")
 
 
@@ -98,12 +98,13 @@ def _program(server: GotServer, uri: str) -> Document:
 
 
 def _refuse(error: GotError) -> NoReturn:
-    """Raise what the editor shows to its user."""
+    """Raise an error that the editor shows to its user."""
     raise JsonRpcException(error.in_words(), types.LSPErrorCodes.RequestFailed.value)
 
 
 def _programs(server: GotServer, document: Document, symbol: Symbol, *words: str) -> Iterator[Document]:
-    """The programs that may write a symbol, or another word: this one, and others of the client's folders."""
+    """The programs that may contain a symbol, or another word: this one, and others of the client's
+    folders."""
     yield document
     if symbol.kind in _LOCAL:
         return

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 FEATURES = ("sync", "names", "views", "completion", "actions")
 """The modules of this package that answer requests."""
 MOST_PROGRAMS = 2_000
-"""Programs of the client's folders that are searched."""
+"""Maximum number of programs of the client's folders that are searched."""
 _NOT_OURS = ("node_modules", "__pycache__", "venv", "site-packages")
 
 
@@ -43,7 +43,7 @@ class GotServer(LanguageServer):
         self._documents: dict[str, tuple[object, Document]] = {}
         """Analyses by real path; of a file that is not open, with its time of change."""
         self._uris: dict[str, str] = {}
-        """What the client calls the files that are open, by real path."""
+        """The client's addresses of the open files, by real path."""
         self.buffers: dict[str, str] = {}
         """The texts of the files that are open, by real path."""
 
@@ -66,14 +66,14 @@ class GotServer(LanguageServer):
                 return None
             try:
                 known = stamp, analyzed(path, source.text, self.buffers)
-            except Exception:  # a mistake of ours must not end the answers for other files
+            except Exception:  # an error of ours must not end the answers for other files
                 _log.exception("cannot analyze %s", path)
                 return None
             self._documents[path] = known
         return known[1]
 
     def source(self, path: str) -> Source | None:
-        """The text of a file as it is now, open or on disk; None where it cannot be read."""
+        """The current text of a file, open or on disk; None if it cannot be read."""
         text = self.buffers.get(path)
         try:
             return read_source(path) if text is None else Source.of(path, text)
@@ -94,19 +94,19 @@ class GotServer(LanguageServer):
         return iter(found)
 
     def has_word(self, path: str, words: Sequence[str]) -> bool:
-        """Whether one of these words may be in a program or in what it imports; so in its own text, where it
-        imports nothing."""
+        """Whether one of these words may be in a program or in its imports; only in its own text, if it has
+        none."""
         source = self.source(path)
         if source is None:
             return False
         return any(word in source.text for word in (*words, "import", "program"))
 
     def open_documents(self) -> Iterator[str]:
-        """The addresses of the programs that are open."""
+        """The addresses of the open programs."""
         return (uri for path, uri in self._uris.items() if path.endswith((SUFFIX, ">")))
 
     def path(self, uri: str) -> str | None:
-        """The real path of a file; a name in `<>` for a text that has none, and `None` for anything else."""
+        """The real path of a file; a name in `<>` for a text without a name, and `None` for anything else."""
         path = to_fs_path(uri)
         if path is None:
             return f"<{uri.rpartition('/')[2]}>" if uri.startswith("untitled:") else None
@@ -116,8 +116,7 @@ class GotServer(LanguageServer):
             return None
 
     def uri(self, name: str) -> str | None:
-        """The address of a source by its name, as the client has it; None for a text without a
-        name."""
+        """The address of a source by its name, as the client has it; None for a text without a name."""
         try:
             file = package_file(name)
             real = str(file) if file is not None else name if name[0] == "<" else os.path.realpath(name)
@@ -127,7 +126,7 @@ class GotServer(LanguageServer):
         return known if known is not None or real.startswith("<") else from_fs_path(real)
 
     def changed(self, uri: str) -> None:
-        """A file is not what it was, in the editor or on disk: forget what depends on it."""
+        """A file has changed, in the editor or on disk: discard what depends on it."""
         path = self.path(uri)
         if path is None:
             return
@@ -136,11 +135,11 @@ class GotServer(LanguageServer):
                 del self._documents[name]
 
     def forget(self) -> None:
-        """Another configuration counts: analyze everything anew."""
+        """The configuration has changed: analyze everything again."""
         self._documents.clear()
 
     def follow(self, uri: str, text: str | None) -> None:
-        """A file has this text in the client; None where it is closed, and the file on disk counts again."""
+        """Set the text of a file in the client; None if it was closed, and the file on disk is used again."""
         path = self.path(uri)
         if path is None:
             return
@@ -171,7 +170,7 @@ class GotServer(LanguageServer):
         return range_of(source, span, self.encoding)
 
     def location(self, document: Document, span: Span) -> types.Location | None:
-        """Where a span of a program is; None where the client has no file of it."""
+        """The location of a span of a program; None if the client has no file of it."""
         uri, source = self.uri(span.source), document.sources.get(span.source)
         return types.Location(uri, self.range(source, span)) if uri and source is not None else None
 

@@ -1,4 +1,5 @@
-"""Texts follow the client, and diagnostics follow the texts, in each file of an open program."""
+"""Synchronization of texts with the client, and of diagnostics with the texts, in each file of an open
+program."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from gotlang.lsp.server import GotServer
 from gotlang.lsp.texts import OpenTexts
 
 FILES = "**/*.{got,md,py,csv,jsonl,toml}"
-"""The files on disk whose changes a client tells, if it can."""
+"""The files on disk whose changes a client reports, if it can."""
 CONFIGURATION = ("/gotc.toml", "/pyproject.toml")
 """The files that may name another model or its prices."""
 DELAY = 0.05
@@ -24,7 +25,7 @@ DELAY = 0.05
 
 
 def register(server: GotServer) -> None:
-    """Follow the texts of a client."""
+    """Synchronize the texts of a client."""
     publisher = _Publisher(server)
 
     @server.feature(types.INITIALIZE)
@@ -78,7 +79,7 @@ def register(server: GotServer) -> None:
 
 @final
 class _Publisher:
-    """Sends the diagnostics of open programs once no edit has come for a moment."""
+    """Sends the diagnostics of open programs once there was no edit for a moment."""
 
     def __init__(self, server: GotServer) -> None:
         self.server = server
@@ -86,13 +87,13 @@ class _Publisher:
         self.timer: asyncio.TimerHandle | None = None
 
     def soon(self) -> None:
-        """Send what has changed, a moment after the last edit."""
+        """Send changed diagnostics, a moment after the last edit."""
         if self.timer is not None:
             self.timer.cancel()
         self.timer = asyncio.get_running_loop().call_later(DELAY, self.publish)
 
     def publish(self) -> None:
-        """Send the diagnostics of each file in which they are not what was sent."""
+        """Send the diagnostics of each file whose diagnostics have changed."""
         found: dict[str, dict[object, types.Diagnostic]] = {uri: {} for uri in self.server.open_documents()}
         for uri in list(found):
             document = self.server.document(uri)
@@ -131,7 +132,7 @@ def _shown(server: GotServer, document: Document, found: Diagnostic) -> types.Di
 
 
 def _link(code: str) -> str:
-    """The part of the page of diagnostics on a code, which is installed with the package."""
+    """The section of the page of diagnostics about a code, which is installed with the package."""
     words = re.findall(r"\w+", f"{code} {CODES[code].title}".lower()) if code in CODES else []
     return f"{PAGE.as_uri()}#{'-'.join(words)}"
 

@@ -1,7 +1,7 @@
-"""Texts that a client edits, and positions in them: lines and code units of the encoding that was agreed on.
+"""Texts that a client edits, and positions in them: lines and code units of the negotiated encoding.
 
-pygls cuts lines at every character that Python calls an end of a line, and changes positions that it does not
-find; the protocol knows three ends of lines, and a position after the end of a line is at its end.
+pygls splits lines at every character that Python considers a line end, and changes positions that it does not
+find; the protocol has three line ends, and a position after the end of a line is at its end.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def units(text: str, encoding: str) -> int:
 
 
 def characters(line: str, units: int, encoding: str) -> int:
-    """The characters in so many code units of a line; all of them if it has fewer."""
+    """The characters in this number of code units of a line; all of them if it has fewer."""
     if line.isascii() or encoding == "utf-32":
         return min(units, len(line))
     name, size = _BYTES[encoding]

@@ -1,4 +1,4 @@
-"""What an editor shows of a text: its outline, folds and colours; the text in canonical form."""
+"""What an editor shows of a text: its outline, folding and colors; the text in canonical form."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _KINDS = {
     "study": types.SymbolKind.Class,
     "test": types.SymbolKind.Event,
 }
-"""The protocol's kinds; all else is a function."""
+"""The protocol's kinds; everything else is a function."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 MOST_SYMBOLS = 500
-"""Symbols of one answer."""
+"""Maximum number of symbols in one answer."""
 
 
 def register(server: GotServer) -> None:
-    """Answer requests about what is shown."""
+    """Answer requests for views of a text."""
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
@@ -95,7 +95,7 @@ def _symbol(server: GotServer, document: Document, entry: outline.OutlineEntry) 
 
 
 def _encoded(server: GotServer, document: Document) -> Iterator[int]:
-    """Tokens as the protocol writes them: each from the one before."""
+    """Tokens in the protocol's encoding: each relative to the one before."""
     text, line, last = document.source.text, 1, 0
     for token in tokens.tokens(document):
         number = document.source.position(token.start)[0]
@@ -108,7 +108,7 @@ def _encoded(server: GotServer, document: Document) -> Iterator[int]:
 
 
 def _formatted(server: GotServer, document: Document, uri: str) -> Iterator[types.TextEdit]:
-    """The lines that `gotc fmt` would change; none of a text that it leaves as it is."""
+    """The lines that `gotc fmt` would change; empty for a text that it leaves unchanged."""
     try:
         new = formatted(document.source)
     except GotError:

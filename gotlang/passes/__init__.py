@@ -1,4 +1,4 @@
-"""The optimizer: a tuple of passes, functions from program to program, none of which changes an answer."""
+"""The optimizer: a tuple of passes, functions from program to program, none of which changes a result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PASSES: tuple[tuple[int, str, Pass], ...] = (
 
 
 def optimize(program: Program, level: int = 2, skip: frozenset[str] = frozenset()) -> Program:
-    """The program after all passes of a level, but for those named in `skip`; verified after each."""
+    """The program after all passes of a level, except those named in `skip`; verified after each."""
     return next(reversed([program, *(after for _, after in stages(program, level, skip))]))
 
 

@@ -1,7 +1,7 @@
 """Request batching: all samples of a step in one request, so that the prompt is billed once.
 
     %1 = Generate @sort(...) from part, k 5            five requests of one sample
-    %1 = Generate @sort(...) from part, k 5, batched   one request with n=5, where the endpoint takes n
+    %1 = Generate @sort(...) from part, k 5, batched   one request with n=5, if the endpoint supports n
 
 The samples of the request are the same either way.
 """
@@ -15,7 +15,7 @@ from gotlang.passes.rewrite import rewrite
 
 
 def batch_requests(program: ir.Program) -> ir.Program:
-    """Mark every step that samples as one that may ask for its answers together."""
+    """Mark every step that samples as one that may request its samples together."""
 
     def change(region: ir.Region) -> ir.Region:
         steps = (

@@ -1,11 +1,11 @@
-"""Sharing: what is computed twice from the same is computed once.
+"""Common subexpression elimination: equal computations on equal inputs are done once.
 
     a = Map len(it) from x                    a = Map len(it) from x
     b = Map len(it) from x               →
     c = Pool a, b from %start               c = Pool a, a from %start
 
-It applies to steps of one region that only compute, from the same pool and the same names. Two samplings are
-never made one: each asks for samples of its own.
+It applies to steps of one region that only compute, from the same pool and the same names. Two sampling steps
+are never merged: each takes samples of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gotlang.syntax.walk import walk
 
 
 def share_equal_steps(program: ir.Program) -> ir.Program:
-    """Compute what is equal once in each region."""
+    """Compute equal steps once in each region."""
     effects = Effects(program)
     schemes = tuple(replace(s, body=_shared(s.body, effects)[0]) for s in program.schemes)
     scores = []
@@ -35,7 +35,7 @@ def share_equal_steps(program: ir.Program) -> ir.Program:
 
 
 def _shared(region: ir.Region, effects: Effects) -> tuple[ir.Region, Mapping[str, str]]:
-    """A region without its repetitions, and which name now stands for which."""
+    """A region without its repetitions, and the new names of removed steps."""
     inner_names = _bound_deeper(region)
     instead: dict[str, str] = {}
     first: dict[ir.Step, str] = {}
@@ -51,7 +51,7 @@ def _shared(region: ir.Region, effects: Effects) -> tuple[ir.Region, Mapping[str
             if known != step.result and not {known, step.result} & inner_names:
                 instead[step.result] = known
                 continue
-        # From here on the name means this step, so what used an outer one of that name is not equal.
+        # From here on the name means this step, so steps that used an outer one of that name are not equal.
         for other in users.pop(step.result, ()):
             first.pop(other, None)
         kept.append(step)
@@ -73,7 +73,7 @@ def _inside(step: ir.Step, effects: Effects) -> ir.Step:
 
 
 def _bound_deeper(region: ir.Region) -> set[str]:
-    """The names that blocks and comprehensions of a region bind: renaming must not get in their way."""
+    """The names that blocks and comprehensions of a region bind: renaming must not capture them."""
     found = {name for step in region.steps for name in bound_inside(step)}
     for step in region.all_steps():
         for expression in own_expressions(step):

@@ -1,10 +1,10 @@
-"""Constant folding: what does not depend on a run is computed before it.
+"""Constant folding: expressions that do not depend on a run are computed before it.
 
     %1 = Generate @sort(...) from part, k 2 * 5    →    %1 = Generate @sort(...) from part, k 10
 
-Params stay as they are: they are set when a program runs. No name disappears from an expression, since a
-step waits for the names it uses; and nothing becomes a bare name or position, which would pass thoughts on
-instead of making new ones.
+Params stay as they are: they are set when a program runs. No name disappears from an expression, since a step
+waits for the names it uses; and no expression becomes a bare name or position, which would pass thoughts on
+instead of creating new ones.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import children, rebuilt, walk, with_parts
 
 MAX_SIZE = 100
-"""How large a folded value may be, in elements and hundreds of characters: `range(1000)` stays a call."""
+"""Maximum size of a folded value, in elements and hundreds of characters: `range(1000)` stays a call."""
 
 Fold = Callable[[e.Expression], e.Expression]
 
 
 def fold_constants(program: ir.Program) -> ir.Program:
-    """Compute what is constant in expressions."""
+    """Compute constant parts of expressions."""
     builtin = frozenset(BUILTINS.keys() - program.functions - {score.name for score in program.scores})
 
     def inner(node: e.Expression) -> e.Expression:
@@ -75,7 +75,7 @@ def _folded(node: e.Expression, builtin: frozenset[str]) -> e.Expression:
 
 
 def _is_constant(node: e.Expression, builtin: frozenset[str]) -> bool:
-    """Whether an expression is not a literal and may become one: its parts are literals, so it is quick."""
+    """Whether an expression is not a literal and may become one: its parts are literals, so it is cheap."""
     match node:
         case e.Reference() | e.Constant() | e.ListDisplay() | e.RecordDisplay() | e.Case():
             return False
@@ -88,7 +88,8 @@ def _is_constant(node: e.Expression, builtin: frozenset[str]) -> bool:
 
 
 def _computed(node: e.Expression) -> e.Expression:
-    """An expression's value as one; the expression itself where it has none, or one too large to write."""
+    """The value of an expression as a literal; the expression itself if it has no value, or one too large to
+    write."""
     try:
         value = Evaluator()(node, {})
         return literal(value, node.span) if _size(value) <= MAX_SIZE else node

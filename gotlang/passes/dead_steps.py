@@ -1,16 +1,16 @@
-"""Dead steps: what nothing uses is not computed, and above all not requested.
+"""Dead code elimination: unused steps are not computed, and above all not requested.
 
     a = Generate @closed(...) from %start, k 5
     b = Generate @opened(...) from %start, k 5    →    b = Generate @opened(...) from %start, k 5
     yield b                                            yield b
 
-A step is dead where neither the region's result nor a living step needs what it gives. Dropping one changes
-no answer: samples are numbered by what a step's ancestors asked, and a dead step is no step's ancestor. It
-may turn a run that failed at a response that nothing needed into one that does not.
+A step is dead if neither the region's result nor a live step needs its output. Removing it does not change a
+result: samples are numbered by the requests of a step's ancestors, and a dead step is not an ancestor of any
+step. A run that failed at an unneeded response may then succeed.
 
-What stays, needed or not: `GroundTruth`, which measures, `Call`, which may be there for what the function
-does, and what may skip an element; so does a block or a scheme's call with one of them inside. A Python
-function in an expression is called for its value only, and goes with the step.
+Some steps always stay: `GroundTruth`, which measures, `Call`, whose function may have side effects, and steps
+that may skip an element; so does a block or a scheme's call that contains one of them. A Python function in
+an expression is called for its value only, and is removed with the step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gotlang.syntax.expressions import Expression
 
 
 def drop_dead_steps(program: ir.Program) -> ir.Program:
-    """Take away the steps that no result and no measurement needs."""
+    """Remove the steps that no result and no measurement needs."""
     effects = Effects(program)
 
     def alive(declared: ir.Scheme | ir.ScoreFunction) -> ir.Region:
@@ -39,7 +39,7 @@ def drop_dead_steps(program: ir.Program) -> ir.Program:
 
 
 def _alive(region: ir.Region, needed_outside: Iterable[str], effects: Effects) -> ir.Region:
-    """A region with its living steps; those inside blocks were looked through first."""
+    """A region with its live steps; those inside blocks were processed first."""
     needed = {region.result, *needed_outside}
     kept: list[ir.Step] = []
     for old in reversed(region.steps):
@@ -51,7 +51,7 @@ def _alive(region: ir.Region, needed_outside: Iterable[str], effects: Effects) -
 
 
 def _names_read(step: ir.Step) -> Iterable[str]:
-    """The names that a block reads from its own body beside the result: `repeat` and `first` test them."""
+    """The names that a block reads from its own body besides the result: `repeat` and `first` test them."""
     conditions: list[Expression] = []
     if isinstance(step, ir.Repeat) and step.until is not None:
         conditions = [step.until]

@@ -1,16 +1,16 @@
-"""Early stop: no more sampling once what competes with a thought cannot beat it.
+"""Early stopping: sampling ends once no further thought can be better.
 
     %1 = Generate @sort(...) from part, k 5     %1 = Generate @sort(...) from part, k 5, stop 1 @wrong(...)
     %2 = Score @wrong(...) from %1          →   %2 = Score @wrong(...) from %1
     %3 = KeepBestN 1 from %2                    %3 = KeepBestN 1 from %2
 
-It applies where only a local score with a `best` takes the samples, and only a `KeepBestN` what
-that leaves. `KeepBestN` keeps the earlier of equal thoughts, so the thoughts that are kept are the same; so
-are the samples of later steps, which are numbered by what was asked for, not by what was sent. An `Improve`
-whose pool holds a perfect thought already asks nothing.
+It applies if the samples are used only by a local score with a `best`, and its output only by a `KeepBestN`.
+`KeepBestN` keeps the earlier of equal thoughts, so the thoughts that are kept are the same; so are the
+samples of later steps, whose numbers do not depend on the requests sent. An `Improve` whose pool already
+contains a perfect thought sends no request.
 
-A sampling must not wait for more than it did before: that would cost time, and what it waits for decides how
-its samples are numbered. So the score may look only at what the sampling knows anyway, and at plain values.
+A sampling step must not get new dependencies: that would cost time, and the numbers of its samples depend on
+them. So the score may use only the dependencies of the sampling step, and plain values.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from gotlang.operations.names import free_names, looks_at_pool, needed_names, ow
 from gotlang.passes.rewrite import rewrite_region, schemes_invoked, values_in, with_bodies
 
 Told = Callable[[ir.Step, str], None]
-"""Gets each sampling that does not stop early, and why."""
+"""Called for each sampling step that does not stop early, with the reason."""
 
 
 def stop_early(program: ir.Program, told: Told = lambda step, why: None) -> ir.Program:
-    """Mark the samplings that may end early."""
+    """Mark the sampling steps that may end early."""
     local = {score.name for score in program.scores if score.best is not None and not score.body.steps}
     invoked = schemes_invoked(program)
     talking = {prompt.name for prompt in program.prompts if prompt.tools}
@@ -61,26 +61,26 @@ def _marked(
         return found[0] if step.result not in inside else None
 
     def ending(index: int, step: ir.Sampling) -> ir.EarlyStop | str:
-        """What ends a sampling early, or why nothing does."""
+        """The condition that ends a sampling step early, or why there is none."""
         if step.until is not None:
             return "it has an `until` of its own"
         if step.prompt in talking:
             return "its prompt has tools"
         rate = only_taker(step)
         if not isinstance(rate, ir.Score):
-            return "no `Score` is all that takes its thoughts"
+            return "its thoughts are not used only by a `Score`"
         if rate.score not in local:
-            return "what scores its thoughts is no declared score with a `best` that asks no model"
+            return "the scorer of its thoughts is not a declared score with a `best` that calls no model"
         keep = only_taker(rate)
         if not isinstance(keep, ir.KeepBestN):
-            return "no `KeepBestN` is all that takes the scored thoughts"
+            return "the scored thoughts are not used only by a `KeepBestN`"
         assert rate.score is not None
         stop = ir.EarlyStop(rate.score, rate.arguments, keep.count)
         names = {name for expression in stop.expressions for name in free_names(expression)}
         unknown = sorted(name for name in names - {"it"} - set(values) if not waits.known(name, index))
         if unknown or looks_at_pool(keep.count):
             looked = f"`{unknown[0]}`" if unknown else "its own thoughts"
-            return f"the score looks at {looked}, which is not there when the sampling starts"
+            return f"the score uses {looked}, which is not available when sampling starts"
         return stop
 
     out = list(region.steps)
@@ -96,7 +96,7 @@ def _marked(
 
 @final
 class _Waits:
-    """The names that the steps of a region wait for, by themselves or by what they wait for in it."""
+    """The dependencies of the steps of a region, direct and transitive, by name."""
 
     def __init__(self, steps: tuple[ir.Step, ...]) -> None:
         self.places = {step.result: index for index, step in enumerate(steps)}
@@ -104,7 +104,7 @@ class _Waits:
         self.found: dict[str, set[int]] = {}
 
     def known(self, name: str, index: int) -> bool:
-        """Whether a step waits for a name."""
+        """Whether a step depends on a name."""
         return name in self.direct[index] or index in self._waiting(name)
 
     def _waiting(self, name: str) -> set[int]:

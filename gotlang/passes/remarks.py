@@ -1,4 +1,4 @@
-"""What the passes did to each step, and why they left others as they are: `gotc ir --remarks`."""
+"""The effect of the passes on each step, and why they left others unchanged: `gotc ir --remarks`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from gotlang.span import Span
 @final
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a pass says of a step: `kind` is its operation, `done` whether the pass changed or left it out."""
+    """A remark of a pass on a step: `kind` is its operation, `done` whether the pass changed or removed
+    it."""
 
     of_pass: str
     declared: str
@@ -71,8 +72,8 @@ def _not_shared(of_pass: str, program: ir.Program) -> Iterator[Remark]:
             for step in region.steps:
                 like = first.setdefault(replace(step, result="", line=None), step.result)
                 if like != step.result:
-                    does = "asks a model: `share true` takes the same samples"
-                    why = does if "samples" in effects.of(step) else "may do more than compute"
+                    does = "calls a model: `share true` takes the same samples"
+                    why = does if "samples" in effects.of(step) else "may have side effects"
                     yield _remark(of_pass, declared, step, False, f"equal to `{like}`, and it {why}")
 
 
@@ -82,7 +83,7 @@ def _batched(of_pass: str, program: ir.Program) -> Iterator[Remark]:
         if isinstance(step, ir.Sampling | ir.Score) and "samples" in effects.of(step):
             yield _remark(of_pass, declared, step, True, "its samples may be in one request")
         elif isinstance(step, ir.Validate | ir.ValidateAndImprove) and "samples" in effects.of(step):
-            text = "it asks for one sample of each request, so there is nothing to put together"
+            text = "it takes one sample of each request, so there is nothing to batch"
             yield _remark(of_pass, declared, step, False, text)
 
 

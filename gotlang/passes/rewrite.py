@@ -1,4 +1,4 @@
-"""Rewriting a program's regions and expressions and names: what the passes share."""
+"""Rewriting of a program's regions, expressions and names: common functions of the passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import rebuilt
 
 Rewrite = Callable[[ir.Region], ir.Region]
-"""A region, after those inside it were rewritten, to the one it should be."""
+"""Maps a region, after those inside it were rewritten, to its replacement."""
 
 
 def with_bodies(program: ir.Program, body: Callable[[ir.Scheme | ir.ScoreFunction], ir.Region]) -> ir.Program:
@@ -43,8 +43,8 @@ def schemes_invoked(program: ir.Program) -> set[str]:
 
 
 def values_in(program: ir.Program, owner: ir.Scheme | ir.ScoreFunction, *, plain: bool) -> set[str]:
-    """The names that stand for plain values everywhere in a scheme or score, so that nothing waits for them:
-    params, and parameters where they are `plain`."""
+    """The names that are plain values everywhere in a scheme or score, so that nothing waits for them:
+    params, and parameters if they are `plain`."""
     bound = {name for step in owner.body.steps for name in (step.result, *bound_inside(step))}
     parameters = {name for name, _ in owner.parameters}
     values = {param.name for param in program.params} - (set() if plain else parameters)
