@@ -4,7 +4,8 @@
     python -m benchmarks tuning --write           ten seeds and 200 null studies: hours
 
 The parts run one after the other, and each is a benchmark of its own that says how it measures: `arms`, with
-sort128 by the true means of `landscape`, `nulls`, `peeking`, `prompts`, `nonsense`, `front` and `structure`.
+sort128 by the true means of `landscape`, `nulls`, `peeking`, `prompts`, `nonsense`, `front`, `structure`
+and `disturbed`.
 Each study is a line in a file of `--folder`, by default `benchmarks/results` or, with `--quick`,
 `build/tuning`: what is there is not run again, so that the benchmark can be interrupted and continued.
 """
@@ -22,6 +23,7 @@ from statistics import fmean
 from typing import Any, final
 
 import arms
+import disturbed
 import front
 import landscape
 import nonsense
@@ -32,6 +34,7 @@ import structure
 from arms import SORTING as SORT
 from measurement import RESULTS, ROOT, Found, options, report, resumed
 from planted import ERRORS
+from support.disturbed import CASES
 
 QUICK = ROOT / "build" / "tuning"
 OURS = "gotc tune"
@@ -193,12 +196,29 @@ def fronts(lines: Lines) -> Iterator[Claim]:
     yield Claim(6, "money of a front", money, f"{share:.0%}", len(lines), share <= 1)
 
 
+# ---------------------------------------------------------------- kills and outages
+
+
+def disturbances(lines: Lines) -> Iterator[Claim]:
+    """Of studies that are disturbed."""
+    ended = sum(disturbed.same(line, lines) for line in lines[1:])
+    twice, lost = (sum(line[name] for line in lines) for name in ("twice", "under_way"))
+    for case in CASES:
+        if case not in [line["case"] for line in lines]:
+            yield Claim(7, f"disturbed, {case}", "the same result", "not run: no PostgreSQL here", 0, False)
+    found, count = f"{ended} of {len(lines) - 1}", len(lines) - 1
+    yield Claim(7, "disturbed studies with the same result", "all", found, count, ended == count)
+    found = f"{twice}, besides {lost} under way when a worker or the database went"
+    yield Claim(7, "disturbed studies: charged twice", "none", found, count, not twice)
+
+
 # ---------------------------------------------------------------- all
 
 
 def parts(quick: bool) -> list[Part]:
     """What runs, one after the other."""
     few, whole = (3, 2) if quick else (10, 10)
+    away_s = disturbed.QUICK_S if quick else disturbed.AWAY_S
     tasks = structure.studies([*structure.TASKS], 1 if quick else 10, structure.TRIALS)
     searches = prompts.studies([*prompts.OPTIMIZERS], few, 5 if quick else 20)
     by_hand = [arms.studies([*ERRORS], [*arms.ARMS], few, 0), arms.studies([SORT], [*arms.ARMS], 0, whole)]
@@ -211,6 +231,7 @@ def parts(quick: bool) -> list[Part]:
         Part("nonsense", nonsense.studies(1), nonsense.studied, answers),
         Part("front", front.studies(whole), front.studied, fronts),
         Part("structure", tasks, structure.studied, rewrites),
+        Part("disturbed", disturbed.studies(away_s), disturbed.studied, disturbances),
     ]
 
 

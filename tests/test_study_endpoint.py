@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,68 +22,20 @@ import pytest
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
 from support import postgres
-from support.caches import no_postgres, postgres_schema
+from support.caches import no_postgres
+from support.disturbed import AT_ONCE, CASES, answer, charges, command, disturbed, told, wait, written
 from support.gotc import document, environment, gotc, start
-from support.openai_server import Body, OpenAIServer, Seen, status
+from support.openai_server import OpenAIServer, Seen, status
 from support.waiting import SCALE, SOONER, sooner
 
-GUESS = """
-param effort = 1       in 1..6
-param style  = "plain" in ["plain", "fancy", "terse"]
-
-prompt guess(target: int, effort: int, style: str) -> int:
-    max_tokens 20
-    "Guess {{ target }} with {{ effort }} in {{ style }} style."
-
-score error(attempt: int, target: int) -> lower, best 0:
-    abs(attempt - target)
-
-scheme near(target: int) -> int:
-    Generate() guess(target, effort, style)
-    Score() error(it, target)
-
-study near:
-    data "numbers.csv", train 16, test 12
-    minimize error(result, target)
-    trials 10
-"""
-AT_ONCE = 8
 OUTAGE_S = float(os.environ.get("OUTAGE", "0"))
 """Seconds of a real outage; 0: of one on another scale."""
-
-
-def answer(body: Body, index: int) -> str:
-    """As good as the setting, and the same to everyone who asks."""
-    target, effort, style = re.findall(r"Guess (\d+) with (\d+) in (\w+)", body["messages"][-1]["content"])[0]
-    away = 3 * abs(int(effort) - 4) + {"plain": 6, "fancy": 2, "terse": 9}[style]
-    return str(int(target) + away + int(target) * int(effort) % 5)
-
-
-def written(folder: Path) -> Path:
-    """The study, in a folder."""
-    (folder / "guess.got").write_text(GUESS)
-    (folder / "numbers.csv").write_text("target\n" + "".join(f"{37 * n + 11}\n" for n in range(40)))
-    return folder
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with the study."""
     return written(tmp_path)
-
-
-def command(server: OpenAIServer, *more: str) -> tuple[str, ...]:
-    """`gotc tune` on the study."""
-    fixed = ("--model", "openai:small", "--base-url", server.url, "--concurrency", str(AT_ONCE), "--json")
-    return ("tune", "guess.got", *fixed, *more)
-
-
-def told(document: dict[str, Any]) -> dict[str, Any]:
-    """What a study finds, apart from the time it took."""
-    held = document["held_out"]
-    compared = [each for each in held["compared"] if each["name"] != "latency"]
-    kept = {name: document[name] for name in ("winner", "original", "trials")}
-    return {**kept, "verdict": held["verdict"], "compared": compared}
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +46,6 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         found = document(gotc(*command(server), cwd=folder))
     assert set(charges(server).values()) == {1}
     return found
-
-
-def charges(server: OpenAIServer) -> Counter[str]:
-    """How often the endpoint charged each request."""
-    seen = (one for one in server.requests if one.charged.input_tokens)
-    return Counter(json.dumps(one.body, sort_keys=True) for one in seen)
 
 
 def test_an_endpoint_that_is_away_for_a_while_costs_nothing_and_spoils_nothing(
@@ -145,7 +87,7 @@ def test_a_study_outlasts_minutes_without_the_model_and_says_so(folder: Path, al
 
     with OpenAIServer(answer, faults=fault) as server:
         workers = [work(), work()]
-        _wait(lambda: bool(away) and time.monotonic() - away[0] > lasts / 2, 2 * lasts + 60)
+        wait(lambda: bool(away) and time.monotonic() - away[0] > lasts / 2, 2 * lasts + 60)
         workers[0].send_signal(signal.SIGKILL)
         workers[0].communicate(timeout=60)
         workers[0] = work()
@@ -162,30 +104,22 @@ def test_a_study_outlasts_minutes_without_the_model_and_says_so(folder: Path, al
     assert "the model responds again" in lines
 
 
-def test_four_workers_find_what_one_finds(folder: Path, alone: dict[str, Any]) -> None:
-    with OpenAIServer(answer, latency_s=0.02) as server:
-        workers = [start(*command(server, "--out", f"{n}.json"), cwd=folder) for n in range(4)]
-        ended = [worker.communicate(timeout=180) for worker in workers]
-    assert [worker.returncode for worker in workers] == [0] * 4, ended
-    for out, _ in ended:
-        assert told(json.loads(out)) == told(alone)
-    assert set(charges(server).values()) == {1}
-    assert json.loads(ended[0][0])["spent"]["calls"] <= sum(charges(server).values())
-
-
-def test_killed_three_times_it_ends_as_if_nobody_had(folder: Path, alone: dict[str, Any]) -> None:
-    kills = iter((30, 70, 110))
-    with OpenAIServer(answer, latency_s=0.01) as server:
-        for moment in kills:
-            worker = start(*command(server), cwd=folder)
-            _wait(lambda: len(server.requests) >= moment or worker.poll() is not None)  # noqa: B023
-            worker.send_signal(signal.SIGKILL)
-            worker.communicate(timeout=60)
-        found = document(gotc(*command(server), cwd=folder))
-    assert told(found) == told(alone)
-    twice = sum(times - 1 for times in charges(server).values())
-    assert twice <= 3 * AT_ONCE  # what was under way at a kill, and nothing else
-    assert found["spent"]["calls"] <= sum(charges(server).values())
+@pytest.mark.parametrize("name", [name for name in CASES if name != "nothing"])
+def test_a_study_that_is_disturbed_ends_as_if_nobody_had(
+    name: str, folder: Path, alone: dict[str, Any]
+) -> None:
+    if CASES[name].database and (why := no_postgres or (postgres.GIVEN and "the server is not ours")):
+        pytest.skip(why)
+    course = disturbed(folder, CASES[name], away_s=OUTAGE_S or 240 / SCALE, sooner=not OUTAGE_S)
+    for found in course.documents:
+        assert told(found) == told(alone)
+    assert course.twice == 0
+    lost = sum(event != "outage" for _, event in CASES[name].events)
+    assert course.under_way <= lost * CASES[name].workers * AT_ONCE
+    assert (
+        course.documents[0]["spent"]["calls"] <= course.charged == course.under_way + alone["spent"]["calls"]
+    )
+    assert "bug" not in course.said
 
 
 def test_of_a_study_that_was_killed_a_point_is_picked_and_said_to_be_unfinished(
@@ -195,7 +129,7 @@ def test_of_a_study_that_was_killed_a_point_is_picked_and_said_to_be_unfinished(
         early = gotc(*command(server, "--pick", "best"), cwd=folder)
         assert "run it first" in document(early, 2)["error"]["help"]
         worker = start(*command(server), cwd=folder)
-        _wait(lambda: len(server.requests) >= 90)
+        wait(lambda: len(server.requests) >= 90)
         worker.send_signal(signal.SIGKILL)
         worker.communicate(timeout=60)
         sent = len(server.requests)
@@ -215,32 +149,3 @@ def test_of_a_study_that_was_killed_a_point_is_picked_and_said_to_be_unfinished(
         assert len(server.requests) == sent  # nothing is asked
         found = document(gotc(*command(server), cwd=folder))
         assert found["partial"] is None and told(found) == told(alone)
-
-
-@pytest.mark.skipif(bool(no_postgres or postgres.GIVEN), reason=no_postgres or "the server is not ours")
-def test_a_database_that_restarts_under_four_workers_loses_and_repeats_nothing(
-    folder: Path, alone: dict[str, Any]
-) -> None:
-    with OpenAIServer(answer, latency_s=0.02) as server, postgres_schema() as address:
-        line = command(server, "--cache", address, "--storage", address)
-        workers = [start(*line, "--out", f"{n}.json", cwd=folder) for n in range(4)]
-        _wait(lambda: len(server.requests) >= 60)
-        restarted = threading.Thread(target=postgres.restart)
-        restarted.start()
-        ended = [worker.communicate(timeout=180) for worker in workers]
-        restarted.join()
-        for worker, (_, err) in zip(workers, ended, strict=True):
-            # What was being stored when it went is lost; all else waits until it is back.
-            assert worker.returncode in (0, 6), err
-            assert "bug" not in err
-        found = document(gotc(*line, cwd=folder))
-    assert told(found) == told(alone)
-    twice = sum(times - 1 for times in charges(server).values())
-    assert twice <= 4 * AT_ONCE
-
-
-def _wait(until: Callable[[], bool], most_s: float = 120) -> None:
-    end = time.monotonic() + most_s
-    while not until():
-        assert time.monotonic() < end
-        time.sleep(0.005)

@@ -61,6 +61,15 @@ def test_an_interval_level_of_one_point_is_too_low_for_a_front() -> None:
     assert kept(tuning.fronts([line(fair, promise=False)])) == [True, True, False, True]
 
 
+def test_one_other_result_or_one_answer_paid_twice_breaks_the_claim_of_disturbed_studies() -> None:
+    counts = {"twice": 0, "under_way": 3}
+    lines = [{"case": name, "found": ["a"] * 4, **counts} for name in tuning.CASES]
+    assert kept(tuning.disturbances(lines)) == [True, True]
+    assert kept(tuning.disturbances([*lines[:-1], lines[-1] | {"found": ["a", "b"]}])) == [False, True]
+    assert kept(tuning.disturbances([*lines[:-1], lines[-1] | {"twice": 1}])) == [True, False]
+    assert kept(tuning.disturbances(lines[:-1])) == [False, True, True]
+
+
 def test_the_quick_run_has_part_of_every_benchmark_and_goes_on_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,7 +77,7 @@ def test_the_quick_run_has_part_of_every_benchmark_and_goes_on_where_it_stopped(
     assert [part.name for part in whole] == [part.name for part in quick]
     for all_, few in zip(whole, quick, strict=True):
         assert few.studies
-        assert all_.name == "peeking" or all(study in all_.studies for study in few.studies)
+        assert all_.name in ("peeking", "disturbed") or all(study in all_.studies for study in few.studies)
     small = [
         tuning.Part("peeking", peeking.studies(10, 30), peeking.studied, tuning.looks),
         tuning.Part("nulls", [{"kind": "params", "seed": 1}], nulls.studied, tuning.null_studies),

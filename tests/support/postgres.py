@@ -62,7 +62,6 @@ def address() -> str:
     programs, user = _programs(), _user()
     assert programs is not None
     folder = Path(tempfile.mkdtemp(prefix="gotlang-postgres-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     if user is not None:
         shutil.chown(folder, user)
     made = subprocess.run(
@@ -99,7 +98,7 @@ def address() -> str:
     ]
     _COMMAND[:] = [*map(str, command), "-c", "listen_addresses=127.0.0.1"]
     _start()
-    atexit.register(_end)
+    atexit.register(end)
     found = f"postgresql://tester@127.0.0.1:{port}/postgres"
     _answers(found)
     return found
@@ -114,12 +113,15 @@ def restart() -> None:
     _answers(address())
 
 
+def _folder() -> Path:
+    return Path(_COMMAND[_COMMAND.index("-k") + 1])
+
+
 def _start() -> None:
-    folder = Path(_COMMAND[_COMMAND.index("-k") + 1])
     server = subprocess.Popen(
         _COMMAND,
         user=_user(),
-        cwd=folder,
+        cwd=_folder(),
         env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -141,10 +143,15 @@ def _answers(place: str) -> None:
             time.sleep(0.05)
 
 
-def _end() -> None:
-    server = _SERVERS[0]
-    server.terminate()
-    try:
-        server.wait(10)
-    except subprocess.TimeoutExpired:
-        server.kill()
+def end() -> None:
+    """End the server, if it runs, and remove what it has: at the exit of a process, or before that where a
+    process ends without one."""
+    for server in _SERVERS:
+        server.terminate()
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+        shutil.rmtree(_folder(), ignore_errors=True)
+    _SERVERS.clear()
+    address.cache_clear()
