@@ -72,7 +72,7 @@ def test_the_page_tells_rows_that_got_better_and_worse_with_both_answers_and_the
     rows = len(leads)
     assert better + worse > 0
     assert (
-        f"{better} of {rows} test rows improved, {worse} worsened, {rows - better - worse} are equal" in page
+        f"{better} of {rows} test rows improved, {worse} worsened, {rows - better - worse} unchanged" in page
     )
     for (before, after), lead in zip(pairs, leads, strict=True):
         assert (

@@ -104,14 +104,14 @@ class Bounded:
         return [middle, low, high] if self.bound and math.isfinite(middle) else None
 
     def __str__(self) -> str:
-        limit = f"{'at least' if self.least else 'at most'} {self.bound:.4g}"
+        name = self.text.split(maxsplit=1)[0]
+        limit = f"{'at least' if self.least else 'at most'} {amount(name, self.bound)}"
         shares = (
             "" if self.percent is None else " ({:+.2f}%, 95% CI {:+.2f}% to {:+.2f}%)".format(*self.percent)
         )
         state = "violated" if self.violated else "kept"
         within = ", within the tolerance" if self.tolerated else ""
-        tuned = "–" if self.tuned is None else f"{self.tuned:.4g}"
-        return f"{tuned} where {limit}{shares}: {state}{within}"
+        return f"{amount(name, self.tuned)} where {limit}{shares}: {state}{within}"
 
 
 @final

@@ -29,8 +29,8 @@ from gotlang.tune.points import Measured
 from gotlang.tune.selections import Selections, SelectionStatistics
 from gotlang.tune.space import Point, Space
 
-WAIT_S = 0.02
-"""Seconds between two checks whether other workers have finished."""
+WAIT_S = 0.02, 1.0
+"""Seconds between two checks whether others have finished, at first and at most: each reads the storage."""
 _ATTEMPTS = 4
 _RETRY_S = 0.25
 AWAY_S = 30.0
@@ -268,12 +268,14 @@ class TrialStore:
 
         Returns fewer if an unfinished one belongs to a worker that no longer runs.
         """
+        started, (least, most) = time.monotonic(), WAIT_S
         while True:
             done = self.finished(below)
             unfinished = (t for t in self._trials()[:below] if t.state == self._states.RUNNING)
             if len(done) >= below or any(has_ended(t.user_attrs.get("worker", "")) for t in unfinished):
                 return done
-            await asyncio.to_thread(time.sleep, WAIT_S)  # of real time, also if time is simulated
+            pause = min(most, max(least, (time.monotonic() - started) / 10))
+            await asyncio.to_thread(time.sleep, pause)  # of real time, also if time is simulated
 
 
 quiet = partial(warnings.catch_warnings, action="ignore")
