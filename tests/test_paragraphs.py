@@ -182,7 +182,7 @@ scheme main(queries: list[str], texts: list[str]) -> list[str]:
         options = Options(model="simulated", cache=None, level=level)
         inputs = {"queries": ["Which Tarn?", "Sorn or Kell?"], "texts": ["the Sorn", "Mount Kell"]}
         assert program.run(inputs, options=options).value == ["the Tarn", "the Sorn"]
-    with pytest.raises(RunError, match="`more` has no document that fits"):
+    with pytest.raises(RunError, match="`more` has no matching document"):
         program.run(queries=["Ardel"], texts=[], options=Options(model="simulated", cache=None))
 
 

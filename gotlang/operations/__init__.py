@@ -52,7 +52,7 @@ RecordT = TypeVar("RecordT")
 
 @final
 class _Records(MutableMapping[str, RecordT]):
-    """Records by name, each imported when it is first asked for: a program uses few of them."""
+    """Records by name, each imported at first use: a program uses few of them."""
 
     def __init__(self, modules: Mapping[str, str], name: str) -> None:
         self._modules = modules
@@ -87,7 +87,7 @@ OPERATIONS: _Records[OperationRecord[Any]] = _Records(
 """Every operation by its name, in the order of the reference."""
 
 BLOCKS: _Records[BlockRecord[Any]] = _Records(_BLOCKS, "BLOCK")
-"""Every step that holds or calls others, by its name."""
+"""Every step that contains or calls others, by its name."""
 
 
 @cache
@@ -98,7 +98,7 @@ def _name_of(kind: type[Step]) -> str:
 
 
 def record_named(name: str) -> OperationRecord[Any] | BlockRecord[Any]:
-    """The record of a name. Raises KeyError for a name that no record has."""
+    """The record with a name. Raises KeyError if there is none."""
     return OPERATIONS.get(name) or BLOCKS[name]
 
 

@@ -1,4 +1,4 @@
-"""`Aggregate`: the current thoughts together into one, tried k times."""
+"""`Aggregate`: combines the current thoughts into one, with k samples."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ from gotlang.syntax.expressions import Constant
 from gotlang.types import STR
 
 PERSON: Final = "person"
-"""The name that requests to a person have for a model."""
+"""The model name in requests to a person."""
 QUESTION: Final = "ask__person"
-"""The prompt of a question that is a text: its one input is shown, and any text answers it."""
+"""The prompt of a question that is a text: its only input is shown, and any text is a valid answer."""
 
 
 @final
@@ -44,7 +44,7 @@ def _build(node: n.Step, b: Building) -> Ask:
     prompt, arguments = (
         b.called(node.operands[0]) if question is None else (QUESTION, (("question", question),))
     )
-    # An answer that cannot be read is asked for again.
+    # An answer that cannot be parsed is requested again.
     settings = (
         ("model", Constant(node.span, PERSON)),
         ("retries", Constant(node.span, 2)),

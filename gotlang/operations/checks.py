@@ -1,4 +1,4 @@
-"""Checks on the values that expressions of an operation give."""
+"""Checks on the values of an operation's expressions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gotlang.errors import BeyondBest, EvaluationError, LimitExceeded
 from gotlang.span import Span
 
 MOST = 10_000
-"""The largest `k`, `n`, number of tries or rounds; a larger one is taken for a mistake."""
+"""Maximum of `k`, `n`, numbers of tries and rounds; a larger one is assumed to be an error."""
 
 
 class DeclaredScore(Protocol):
@@ -26,15 +26,15 @@ class DeclaredScore(Protocol):
 
     @property
     def best(self) -> float | None:
-        """The value that cannot be beaten, where there is one."""
+        """The best possible value, or None."""
 
     @property
     def span(self) -> Span:
-        """Where it is declared."""
+        """The place of its declaration."""
 
 
 _FLOAT_BITS = 1_023
-"""What a float holds of a whole number without being too large."""
+"""Maximum bits of a whole number that can be converted to a float."""
 
 
 def count(value: Any, what: str, least: int = 0) -> int:
@@ -47,7 +47,7 @@ def count(value: Any, what: str, least: int = 0) -> int:
 
 
 def position(value: Any, thoughts: Sequence[object]) -> int:
-    """A position among thoughts. Raises EvaluationError where it is none."""
+    """A position among thoughts. Raises EvaluationError for an invalid one."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise EvaluationError(f"a position must be a whole number, not {value!r:.60}")
     if not -len(thoughts) <= value < len(thoughts):
@@ -56,8 +56,8 @@ def position(value: Any, thoughts: Sequence[object]) -> int:
 
 
 def number(value: Any, what: str) -> float:
-    """A score as a number. Raises EvaluationError where it is none, or NaN, or beyond all that can be added
-    up with others."""
+    """A score as a number. Raises EvaluationError if it is not a number, is NaN, or is too large to be added
+    to others."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise EvaluationError(f"{what} returned {value!r:.60}, which is not a number")
     if isinstance(value, int) and value.bit_length() > _FLOAT_BITS:
@@ -68,26 +68,27 @@ def number(value: Any, what: str) -> float:
 
 
 def claim(score: DeclaredScore, value: float) -> BeyondBest | bool:
-    """Whether a score reaches its `best`; the error of a run in which it goes beyond. Rounding is neither."""
+    """Whether a score reaches its `best`; the error of a run if it exceeds it. Rounding errors are
+    tolerated."""
     best = score.best
     if best is None or (value > best if score.lower else value < best):
         return False
     if math.isclose(value, best, rel_tol=1e-9, abs_tol=1e-12):
         return True
     worse = "lower" if score.lower else "higher"
-    message = f"score `{score.name}` gave {value}, which is {worse} than its `best {best}`"
+    message = f"score `{score.name}` returned {value}, which is {worse} than its `best {best}`"
     return BeyondBest(message, score.span)
 
 
 def claimed(score: DeclaredScore, value: float) -> float:
-    """The value of a score. Raises BeyondBest where it is better than `best`."""
+    """The value of a score. Raises BeyondBest if it is better than `best`."""
     if isinstance(found := claim(score, value), BeyondBest):
         raise found
     return value
 
 
 def mean(numbers: Sequence[float], what: str) -> float:
-    """The mean of the numbers that a score gave. Raises EvaluationError where there is none."""
+    """The mean of the values of a score. Raises EvaluationError if it is not finite."""
     try:
         return math.fsum(numbers) / len(numbers)
     except (OverflowError, ValueError):  # too large together, or infinities of both signs
@@ -95,7 +96,7 @@ def mean(numbers: Sequence[float], what: str) -> float:
 
 
 def frozen(value: Any) -> Any:
-    """A value that can be counted: equal ones for equal values only, `1` and `1.0` among them."""
+    """A hashable value: equal for equal values only, `1` and `1.0` among them."""
     if isinstance(value, list):
         return ("list", *map(frozen, value))
     if isinstance(value, dict):
@@ -104,7 +105,7 @@ def frozen(value: Any) -> Any:
 
 
 def pair(value: Any) -> tuple[Any, Any]:
-    """The two parts of a value that two names take apart. Raises EvaluationError if it is no pair."""
+    """The two parts of a value that two names unpack. Raises EvaluationError if it is not a pair."""
     if not isinstance(value, list) or len(value) != 2:
-        raise EvaluationError(f"expected a pair to take apart, not {value!r:.60}")
+        raise EvaluationError(f"expected a pair to unpack, not {value!r:.60}")
     return value[0], value[1]

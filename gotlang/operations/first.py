@@ -1,4 +1,4 @@
-"""`first` and `race`: ways to one result, of which one is taken; cheap ones first, or all at once."""
+"""`first` and `race`: alternatives for one result; cheap ones first, or all at once."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from gotlang.types import BOOL
 
 @final
 class First(Step, frozen=True):
-    """Lines that all start from the same thoughts, each with the condition under which what it leaves is
-    taken: in the order of the page, one after the other (`turn`) or all at `once`, or in the order in which
-    they end (`race`). `otherwise` is the last line, which needs no condition."""
+    """Alternatives that all start from the same thoughts, each with the condition under which its output is
+    chosen: in source order, one after the other (`turn`) or all at `once`, or in the order in which they end
+    (`race`). `otherwise` is the last alternative, which needs no condition."""
 
     way: str
     branches: tuple[tuple[Expression, Region], ...]
@@ -32,17 +32,17 @@ class First(Step, frozen=True):
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The condition of each line, as text."""
+        """The condition of each alternative, as text."""
         return tuple(format_expression(condition) for condition, _ in self.branches)
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        """The lines in order."""
+        """The alternatives in order."""
         inside = tuple(body for _, body in self.branches)
         return (*inside, self.otherwise) if self.otherwise is not None else inside
 
     def with_regions(self, change: Callable[[Region], Region]) -> First:
-        """The step with its lines changed."""
+        """The step with its alternatives changed."""
         branches = tuple((condition, change(body)) for condition, body in self.branches)
         return replace(self, branches=branches, otherwise=change(self.otherwise) if self.otherwise else None)
 
@@ -60,24 +60,24 @@ def _verify(step: First, v: Verifying) -> PoolType:
 def _estimate(step: First, scope: FlowScope, e: Estimating) -> Result:
     floor, costs, flows = scope.floor, list[Bill](), list[Flow]()
     if step.way == "race":
-        # It starts once everything is there that tells it from other races.
+        # It starts once everything that identifies the race is available.
         floor = scope.hops(used_names(step) - bound_inside(step))
     for at, region in enumerate(step.regions):
         inner = scope.inside({}, floor)
         found, cost = e.region(region, inner)
         if at < len(step.branches):
-            # It is taken once its condition is known, which may ask models too.
+            # An alternative is chosen once its condition is known, which may call models too.
             known = inner.hops(free_names(step.branches[at][0]), found.hops)
             found = replace(found, hops=Amount(found.hops.low, known.high))
         flows.append(found)
         costs.append(cost)
         if step.way == "turn":
-            # At best a line fails at once, at worst at its end.
+            # At best an alternative fails immediately, at worst at its end.
             floor = Amount(floor.low, floor.up_to(found.hops).high)
     found, together = any_of(flows), reduce(Bill.__add__, costs)
     bill = (reduce(Bill.or_, costs) if step.way == "race" else costs[0]).or_(together)
     if step.way == "once":
-        # The lines before the one that is taken have ended.
+        # The alternatives before the chosen one have ended.
         found = replace(found, hops=reduce(Amount.up_to, (each.hops for each in flows)).or_(flows[0].hops))
     return replace(found, single=step.single, part=None), bill
 

@@ -20,12 +20,12 @@ from gotlang.syntax.expressions import Call, Expression, Reference
 from gotlang.types import ANY, INT, NEVER, AnyType, ListType, PairType, Type, optional
 
 MAX_ONE_BY_ONE = 64
-"""Up to so many elements of a block are estimated one by one, where they differ."""
+"""Maximum number of elements of a block that are estimated one by one, if they differ."""
 
 
 @final
 class Foreach(WithBody, frozen=True):
-    """`after` gives the positions of the elements whose results an element waits for; `parts` names the two
+    """`after` returns the positions of the elements whose results an element waits for; `parts` names the two
     parts of an element that is a pair."""
 
     iterable: Expression | None
@@ -40,7 +40,7 @@ class Foreach(WithBody, frozen=True):
         return (self.name, "done", *([self.position] if self.position is not None else []), *self.parts)
 
     def values(self, position: int, element: Any) -> dict[str, Any]:
-        """The values of the names of an element's position and parts. Raises EvaluationError if it is no
+        """The values of the names of an element's position and parts. Raises EvaluationError if it is not a
         pair."""
         names: dict[str, Any] = {self.position: position} if self.position is not None else {}
         return names | dict(zip(self.parts, pair(element), strict=True)) if self.parts else names
@@ -51,8 +51,9 @@ class Foreach(WithBody, frozen=True):
 
 
 def element_of_done(after: Expression, position: str | None, result: Type, skips: bool) -> Type:
-    """The type of the results that an element waits for: none for positions that are no earlier element's,
-    unless `after` is the range of all those before it, and none for elements that the block `skips`."""
+    """The type of the results that an element waits for: none for positions that are not of an earlier
+    element, unless `after` is the range of all those before it, and none for elements that the block
+    `skips`."""
     if not skips and isinstance(after, Call) and after.function.text == "range" and len(after.arguments) == 1:
         until = after.arguments[0].value
         if isinstance(until, Reference) and until.name == position:
@@ -61,7 +62,7 @@ def element_of_done(after: Expression, position: str | None, result: Type, skips
 
 
 def _skips(step: Foreach) -> bool:
-    """Whether its block may leave nothing for an element."""
+    """Whether its block may yield nothing for an element."""
     left_out = {name for inner in step.body.steps for name in skipped_by(inner)}
     return bool(left_out - {inner.result for inner in step.body.all_steps()})
 
@@ -73,7 +74,7 @@ def _verify(step: Foreach, v: Verifying) -> PoolType:
         pair = element.type
         types = pair.types if isinstance(pair, PairType) else (ANY, ANY)
         if types == (ANY, ANY) and not isinstance(pair, PairType | AnyType):
-            raise v.fail("its elements are no pairs")
+            raise v.fail("its elements are not pairs")
         values |= dict(zip(step.parts, types, strict=True))
     inner = v.inside({step.name: element}, values)
     if step.after is not None:
@@ -134,7 +135,7 @@ def _results(step: Foreach, part: Flow, count: Amount, floor: Amount) -> Flow:
 
 
 def _differ(step: Foreach, elements: list[Flow]) -> bool:
-    """Whether what is known of the elements, or their positions, may make a difference in the block."""
+    """Whether the known facts about the elements, or their positions, may make a difference in the block."""
     if len(elements) > MAX_ONE_BY_ONE:
         return False
     return step.position is not None or step.after is not None or any(one != elements[0] for one in elements)
@@ -163,7 +164,7 @@ def _one_by_one(
 
 
 def _together(tails: list[Flow], count: Amount, hops: Amount) -> tuple[Amount, Amount]:
-    """How many thoughts these are, and the model calls before the last of them."""
+    """The number of these thoughts, and the model calls before the last of them."""
     for tail in tails:
         count, hops = count + tail.count, hops.up_to(tail.hops)
     return count, hops
@@ -191,7 +192,7 @@ def _bound(iterable: Expression, scope: FlowScope) -> Flow | Guess | None:
 def known_elements(
     iterable: Expression | None, pool: Flow, scope: FlowScope, floor: Amount, e: Estimating
 ) -> tuple[list[Flow] | None, Amount]:
-    """The elements of a block, where they are known one by one, and how many there are."""
+    """The elements of a block, if they are known individually, and their number."""
     if iterable is None:
         return None, pool.count
     whole, bound = scope.whole(pool), _bound(iterable, scope)
@@ -211,7 +212,7 @@ def known_elements(
 def any_element(
     iterable: Expression | None, pool: Flow, scope: FlowScope, floor: Amount, e: Estimating
 ) -> Flow:
-    """What any element of a block is like."""
+    """What is known of an arbitrary element of a block."""
     if iterable is None:
         return replace(pool.one, hops=floor, scorer=None)
     whole, bound = scope.whole(pool), _bound(iterable, scope)

@@ -31,7 +31,7 @@ def _estimate(step: Generate, scope: FlowScope, e: Estimating) -> Result:
     turns, each, waits = used
     pool = scope.flow(step.pool)
     samples = pool.count * e.amount(step.k, scope.whole(pool))
-    # All of them but the last may call tools, whose results are in the next request.
+    # All of them except the last may call tools, whose results are in the next request.
     further = Amount.between(0, max(0.0, turns.bounds[1] - 1))
     rounds = e.request(step.prompt, step.arguments, step.settings, scope.each(pool)).rounds(ONE)
     asked = bill.times(turns)

@@ -19,7 +19,7 @@ from gotlang.types import BOOL
 
 @final
 class GroundTruth(Step, frozen=True):
-    """The pool goes through unchanged; whether the condition holds is recorded beside the run."""
+    """The pool is unchanged; the condition's result is recorded beside the run."""
 
     condition: Expression
 
@@ -36,9 +36,9 @@ def _verify(step: GroundTruth, v: Verifying) -> PoolType:
 
 
 def _run(step: GroundTruth, thoughts: Thoughts, running: Running) -> Thoughts:
-    """`GroundTruth`: noted for the first thought; None if the truth is not known.
+    """`GroundTruth`: recorded for the first thought; None if the truth is not known.
 
-    It only measures: if it fails, that is noted, and the scheme goes on.
+    It only measures: if it fails, that is recorded, and the scheme continues.
     """
     for thought in thoughts[:1]:
         running.note_truth(None)

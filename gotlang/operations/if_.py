@@ -1,4 +1,4 @@
-"""`if`: the first block whose condition holds; the pool goes through unchanged where none does."""
+"""`if`: the first block whose condition is true; if none is, the pool is unchanged."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from gotlang.types import BOOL
 
 
 class Branching(Step, frozen=True):
-    """Base of the steps of whose blocks one runs: `branches` pairs what selects a block with it, `otherwise`
-    is that of `else`."""
+    """Base of the steps that run one of several blocks: `branches` pairs conditions or patterns with blocks,
+    `otherwise` is the block of `else`."""
 
     branches: tuple[tuple[Any, Region], ...]
     otherwise: Region | None
 
     @property
     def conditions(self) -> tuple[tuple[Expression, Region], ...]:
-        """The blocks, each with the condition under which it is the one, where no earlier one is."""
+        """The blocks, each with the condition under which it runs, if no earlier one does."""
         return self.branches
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """What selects each block, as text."""
+        """The condition or pattern of each block, as text."""
         return tuple(format_expression(selected) for selected, _ in self.branches)
 
     @property
     def passes_on(self) -> bool:
-        """Whether the pool goes through where no condition holds."""
+        """Whether the pool is passed on if no condition is true."""
         return self.otherwise is None
 
     @property
@@ -70,21 +70,21 @@ def _verify(step: If, v: Verifying) -> PoolType:
 
 
 def verify_branches(step: Branching, v: Verifying, inside: Iterable[Verifying]) -> PoolType:
-    """What blocks leave that are each verified by one of these."""
+    """The common output of blocks, each of which one of these functions verifies."""
     results = [v.pool] if step.passes_on else []
     results += [each.region(body) for each, body in zip(inside, step.regions, strict=True)]
     return PoolType(v.joined(*(result.type for result in results)), all(result.single for result in results))
 
 
 def hops_before(nodes: Iterable[Expression], pool: Flow, scope: FlowScope) -> Amount:
-    """The model calls before a block whose shape these expressions decide."""
+    """The model calls before a block whose shape these expressions determine."""
     nodes = list(nodes)
     start = pool.hops if any(looks_at_pool(node) for node in nodes) else None
     return scope.hops([name for node in nodes for name in free_names(node)], start)
 
 
 def estimate_branches(step: Branching, scope: FlowScope, e: Estimating) -> Result:
-    """What the blocks that may be the one give and cost, at least and at most."""
+    """The output and the cost of the blocks that may run: minimum and maximum."""
     pool = scope.flow(step.pool)
     floor = hops_before([condition for condition, _ in step.conditions], pool, scope)
     whole = scope.whole(pool)

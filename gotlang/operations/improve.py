@@ -1,4 +1,4 @@
-"""`Improve`: as `Generate`, for thoughts that are replaced, or that stay beside the new ones."""
+"""`Improve`: like `Generate`, for thoughts that are replaced, or kept beside the new ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gotlang.types import BOOL, EMPTY
 
 @final
 class Improve(sampled.Sampling, frozen=True):
-    """`Improve`: k samples for each thought; `keep`: it stays, before the new ones."""
+    """`Improve`: k samples for each thought; with `keep` the thought stays, before the new ones."""
 
     keep: bool = False
 
@@ -28,7 +28,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     c.needs_thoughts("to start from")
     keep = c.setting("keep")
     if keep is not None and not (isinstance(keep, Constant) and isinstance(keep.value, bool)):
-        c.error("GOT0311", "`keep` must be plainly `true` or `false`", keep.span)
+        c.error("GOT0311", "`keep` must be a literal `true` or `false`", keep.span)
     found = sampled.check_prompt(node, c, c.each, single=c.pool.single)
     if c.pool.type != EMPTY and not c.looks_at_thoughts(node.operands[0], c.each):
         c.error(
@@ -44,7 +44,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
 
 
 def keep_of(keep: Expression | None) -> bool:
-    """Whether the thoughts that are improved stay."""
+    """Whether the improved thoughts are kept."""
     return isinstance(keep, Constant) and keep.value is True
 
 
@@ -64,7 +64,7 @@ def _estimate(step: Improve, scope: FlowScope, e: Estimating) -> Result:
 
 
 async def _run(step: Improve, thoughts: Thoughts, running: Running) -> Thoughts:
-    """`Improve`: a thought that stays is marked, and not scored again."""
+    """`Improve`: a kept thought is marked, and not scored again."""
     old = [thought.found(kept=True) for thought in thoughts] if step.keep else []
     return await sampled.sample(step, thoughts, running, beside=old)
 

@@ -59,7 +59,7 @@ def _run(step: KeepBestN, thoughts: Thoughts, running: Running) -> Thoughts:
     scored = [t for t in thoughts if t.score is not None]
     if not scored:
         raise OperationFailed("no thought has a score")
-    # What comes after the n-th that reaches `best` was perhaps never sampled, so it does not count.
+    # Thoughts after the n-th that reaches `best` may never have been sampled, so they do not count.
     reached = 0
     for at, thought in enumerate(scored):
         raise_beyond((thought,))

@@ -23,7 +23,7 @@ class KeepValid(Step, frozen=True):
 
 def _estimate(step: KeepValid, scope: FlowScope, e: Estimating) -> Result:
     pool = passed_on(step, scope)
-    count = Amount(pool.count.at_most(ONE).low, pool.count.high)  # at least one, if there is any
+    count = Amount(pool.count.at_most(ONE).low, pool.count.high)  # at least one, if there are any
     return replace(pool, count=count, single=step.single), FREE
 
 

@@ -14,19 +14,19 @@ from gotlang.operations.step import WithBody
 
 @final
 class Block(WithBody, frozen=True):
-    """`names` gives pools the names they have inside."""
+    """`names` are the names of pools inside."""
 
     label: str
     names: tuple[tuple[str, str], ...]
 
     @property
     def bound_names(self) -> tuple[str, ...]:
-        """The names that pools have inside."""
+        """The names of pools inside."""
         return tuple(inner for inner, _ in self.names)
 
     @property
     def pools_named(self) -> tuple[str, ...]:
-        """The pools that have them."""
+        """The pools with these names."""
         return tuple(outer for _, outer in self.names)
 
 

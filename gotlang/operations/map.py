@@ -1,4 +1,4 @@
-"""`Map`: each thought's value replaced by that of an expression, as a new thought."""
+"""`Map`: each thought is replaced by a new one with the value of an expression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`match`: the block of the case that a value is of. Each case has one, or `else` is for the others."""
+"""`match`: the block for the case of a value. Each case has one, or `else` handles the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gotlang.types import (
 )
 
 Key = tuple[str, Any]
-"""What a pattern stands for: a `case` of alternatives by its name, or a `value`."""
+"""The meaning of a pattern: a `case` of a union by its name, or a `value`."""
 
 
 @final
@@ -42,7 +42,7 @@ class Match(Branching, frozen=True):
 
     @property
     def conditions(self) -> tuple[tuple[e.Expression, Region], ...]:
-        """The blocks, each with the condition under which it is the one."""
+        """The blocks, each with the condition under which it runs."""
         return tuple((holds_for(self.subject, patterns), body) for patterns, body in self.branches)
 
     @property
@@ -58,7 +58,7 @@ class Match(Branching, frozen=True):
 
 @lru_cache(maxsize=1024)
 def holds_for(subject: e.Expression, patterns: tuple[e.Expression, ...]) -> e.Expression:
-    """Whether a value is of one of some patterns."""
+    """Whether a value matches one of some patterns."""
     found: list[e.Expression] = []
     for pattern in patterns:
         span = pattern.span
@@ -76,7 +76,7 @@ def holds_for(subject: e.Expression, patterns: tuple[e.Expression, ...]) -> e.Ex
 
 
 def key_of(pattern: e.Expression) -> Key:
-    """What a pattern stands for."""
+    """The meaning of a pattern."""
     assert isinstance(pattern, e.Case | e.Constant)
     return ("case", pattern.case.text) if isinstance(pattern, e.Case) else ("value", pattern.value)
 
@@ -88,7 +88,7 @@ def key_text(key: Key) -> str:
 
 
 def options(type_: Type) -> tuple[dict[Key, Type], Type | None]:
-    """What a value may be, each with the type that it is of then; and the type of what has no pattern."""
+    """The possible values, each with its type; and the type of the values without a pattern."""
     if cases := cases_of(type_):
         return {("case", case.tag): case for case in cases}, None
     if isinstance(type_, LiteralType):
@@ -102,7 +102,8 @@ def options(type_: Type) -> tuple[dict[Key, Type], Type | None]:
 
 
 def narrowed_by(type_: Type, keys: list[Key], otherwise: bool = False) -> Type | None:
-    """The type of a value that is one of these; or, `otherwise`, of the others, None where there are none."""
+    """The type of a value that matches one of these patterns; with `otherwise`, of the others, None if there
+    are none."""
     found, rest = options(type_)
     if not otherwise:
         return common(found[key] if key in found else LiteralType((key[1],)) for key in keys) or ANY
@@ -111,7 +112,7 @@ def narrowed_by(type_: Type, keys: list[Key], otherwise: bool = False) -> Type |
 
 
 def possible(type_: Type, key: Key) -> bool:
-    """Whether a value of a type may be what a pattern stands for."""
+    """Whether a value of a type may match a pattern."""
     found, rest = options(type_)
     return key in found or (rest == STR and key[0] == "value" and isinstance(key[1], str))
 

@@ -13,12 +13,12 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import children, walk
 
 POOL_NAMES = GIVEN | THOUGHT_FUNCTIONS.keys()
-"""Names that a step's own thoughts give a meaning where the program does not bind them: `score` is short for
-`score(it)`, and may be the name of an input."""
+"""Names that a step's own thoughts define unless the program binds them: `score` is short for `score(it)`,
+and may be the name of an input."""
 
 
 def looks_at_pool(node: e.Expression) -> bool:
-    """Whether an expression looks at the current thoughts, not only at names."""
+    """Whether an expression uses the current thoughts, not only names."""
     if not POOL_NAMES.isdisjoint(free_names(node)):
         return True
     return any(isinstance(x, e.Call) and x.function.text in THOUGHT_FUNCTIONS for x in walk(node))
@@ -69,7 +69,7 @@ def expressions_in(value: Any) -> Iterator[Any]:
 
 
 def needed_names(step: Step) -> tuple[str, ...]:
-    """The names a step's own expressions use, except those that only its thoughts give a meaning."""
+    """The names in a step's own expressions, except those that only its thoughts define."""
     found: dict[str, None] = {}
     for expression in own_expressions(step):
         own = step.names_seen_by(expression)
@@ -100,7 +100,7 @@ def bound_inside(step: Step) -> set[str]:
 
 
 def with_expressions(step: Step, change: Any) -> Step:
-    """A step with its own expressions changed by a function, those of the regions inside it left alone."""
+    """A step with its own expressions transformed, those of the nested regions unchanged."""
     return replace(step, **{name: _changed(value, change) for name, value in step.own_fields.items()})
 
 

@@ -72,7 +72,7 @@ def _estimate(step: Pool, scope: FlowScope, e: Estimating) -> Result:
     first, *others = members = [e.gathered(value, whole, hops) for value in step.values]
     for other in others:
         first = replace(first.or_(other), count=first.count + other.count, hops=hops)
-    # Two names may be of the same thoughts.
+    # Two names may refer to the same thoughts.
     repeated = first.repeated or any(each in members[:place] for place, each in enumerate(members))
     return replace(first, hops=hops, single=step.single, part=None, repeated=repeated), FREE
 
@@ -80,7 +80,7 @@ def _estimate(step: Pool, scope: FlowScope, e: Estimating) -> Result:
 def _run(step: Pool, thoughts: Thoughts, running: Running) -> Thoughts:
     """`Pool`, bindings, `return`: named thoughts as they are, any other value as a new thought.
 
-    A `Pool` of several goes on without those that were skipped.
+    A `Pool` of several continues without those that were skipped.
     """
     names = running.whole(thoughts)
     out: list[Thought] = []
@@ -104,7 +104,7 @@ def _pooled(running: Running, value: Expression, names: Mapping[str, Any], index
 
 
 def _written(value: Expression) -> str:
-    """A value as the program has it: the last line of a score is inside a function of the compiler."""
+    """A value as the program shows it: the last line of a score is inside a function of the compiler."""
     if isinstance(value, Call) and value.function.text.startswith("%"):
         value = value.arguments[0].value
     return format_expression(value)

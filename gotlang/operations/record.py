@@ -24,25 +24,25 @@ from gotlang.types import BOOL, FLOAT, INT, STR, ListType, LiteralType, Type
 StepT = TypeVar("StepT", bound=Step)
 
 Family = Literal["ask", "judge", "choose", "truth", "tool", "pass"]
-"""What operations of one color in pictures have in common."""
+"""The groups of operations with a common color in pictures."""
 
 PURE: frozenset[Effect] = frozenset()
 NO_FACT: frozenset[Fact] = frozenset()
 
 
 class SettingRule(NamedTuple):
-    """A setting: the types it may have, the least and the largest number it may be, and whether it is
-    evaluated `per_thought`, by the operation itself, instead of once for all."""
+    """The rule of a setting: its types, its minimum and maximum, and whether it is evaluated `per_thought`,
+    by the operation itself, instead of once for all."""
 
     types: tuple[Type, ...]
     least: float | None = None
     most: float | None = None
     per_thought: bool = False
     wrong: Callable[[str], tuple[str, int] | None] = lambda text: None
-    """What is wrong with a text, and where in it."""
+    """Returns the error in a text, and its place."""
 
     def refused(self, name: str, value: Any) -> str | None:
-        """Why a value is none for the setting of this name; None if it is one."""
+        """Why a value is invalid for the setting with this name; None if it is valid."""
         if isinstance(value, int | float):
             if self.least is not None and value < self.least:
                 return f"`{name}` must be at least {self.least}"
@@ -62,7 +62,7 @@ SEED = SettingRule((INT,), least=0)
 
 
 def wrong_in_regex(text: str) -> tuple[str, int] | None:
-    """What is wrong with a regular expression, and where, in characters from 0; None if nothing is."""
+    """The error in a regular expression, and its offset, in characters from 0; None if it is valid."""
     from gotlang.answers.regex import Regex, RegexError
 
     try:
@@ -96,36 +96,35 @@ MODEL_SETTINGS: dict[str, SettingRule] = {
     "retries": SettingRule((INT,), 0, MOST),
     "hedge": SettingRule((FLOAT,), 0.5, 0.999),
 }
-"""Settings of a model call, in prompts and in operations. `top_logprobs` is how many alternatives of each
-token are asked for, with log-probabilities; `regex` and `grammar` are what a response must match.
-`effort` and `thinking_budget` (tokens) say how long a model that reasons may think. `share` makes equal
-requests of a run one call; `timeout` is how many seconds a response may take, `retries` how many further
-samples are asked for, for each that is wanted, where some fail; `hedge` is the
-quantile of the latencies seen so far after which a response is asked for a second time."""
+"""Settings of a model call, in prompts and in operations. `top_logprobs` is the number of alternatives of
+each token, with log-probabilities; `regex` and `grammar` constrain a response. `effort` and `thinking_budget`
+(tokens) limit the reasoning of a reasoning model. `share` makes equal requests of a run one call; `timeout`
+is the timeout of a response in seconds, `retries` the number of further samples per wanted sample when some
+fail; `hedge` is the quantile of the latencies so far after which a second request is sent."""
 
 TOOL_SETTINGS: dict[str, SettingRule] = {
     "turns": SettingRule((INT,), 1, 1000),
     "protocol": SettingRule((STR,)),
 }
-"""Settings of prompts with tools: how often the model is asked for one answer at most, and how its calls are
-written (`text` or `native`)."""
+"""Settings of prompts with tools: the maximum number of requests for one answer, and the form of its calls
+(`text` or `native`)."""
 PROTOCOLS = ("text", "native")
 DEFAULT_TURNS = 8
-"""Requests for one answer of a prompt with tools, at most, unless it says `turns`."""
+"""Default maximum number of requests for one answer of a prompt with tools."""
 MOST_CALLS_A_TURN = 8
-"""Calls of tools in one response that are made; the model is told of the others that they were not."""
+"""Maximum number of tool calls in one response that are made; the model is informed about the others."""
 
 PROMPT_SETTINGS: dict[str, SettingRule] = {
     **MODEL_SETTINGS,
     "structured": SettingRule((BOOL,)),
     **TOOL_SETTINGS,
 }
-"""Settings in prompts. `structured` is one of them alone: the form of a response is the prompt's."""
+"""Settings in prompts. `structured` exists only here: the form of a response belongs to the prompt."""
 
 
 class StepLabel(NamedTuple):
-    """How pictures and messages show a step: the name it goes by after its operation's (or `alone`), and a
-    few words more."""
+    """The label of a step in pictures and messages: the name after its operation's (or `alone`), and a few
+    words more."""
 
     name: str = ""
     detail: str = ""
@@ -133,15 +132,14 @@ class StepLabel(NamedTuple):
 
     @classmethod
     def of(cls, node: Expression | None, setting: str = "", name: str = "") -> StepLabel:
-        """The label of a step that is told by one expression, or by one setting; None: it is left out."""
+        """The label of a step that consists of one expression, or of one setting; None: it is left out."""
         detail = format_expression(node) if node is not None else ""
         return cls(name, f"{setting} = {detail}" if setting and detail else detail)
 
 
 class Syntax(NamedTuple):
-    """How an operation is written: its settings by name, `first` the one that needs no name, how many
-    operands follow (at least and at most; None: any number), an example, and whether it may go without
-    parentheses."""
+    """The syntax of an operation: its settings by name, `first` the positional one, the number of operands
+    (minimum and maximum; None: unlimited), an example, and whether the parentheses are optional."""
 
     settings: dict[str, SettingRule]
     example: str
@@ -153,21 +151,21 @@ class Syntax(NamedTuple):
 
 @final
 class OperationRecord(Struct, Generic[StepT], frozen=True):
-    """All that is known of an operation of the language.
+    """The record of an operation of the language.
 
-    - `name`, `syntax`, `usage`, `doc` and `fails`: how it is written, and when it leaves no thought; `usage`,
+    - `name`, `syntax`, `usage`, `doc` and `fails`: its syntax, and when it yields no thought; `usage`,
       `doc` and `fails` are in its row of the reference.
-    - `asks`, `keeps`: what it must know of the thoughts it takes, and whether it passes them on with all that
-      is known of them; what else is known of those it leaves, `check` says.
-    - `check`: its type rule: reports mistakes, and gives the pool it leaves.
+    - `asks`, `keeps`: the facts that it requires of its input, and whether it passes thoughts on with all
+      their facts; further facts about its output are computed by `check`.
+    - `check`: its type rule: reports errors, and returns its output type.
     - `step`, `build`: its step of the IR, made from a checked one of the syntax tree.
-    - `text`: how `gotc ir` writes the step (see `gotlang.ir.text`).
-    - `verify`: what must hold of the step between passes; gives the pool it leaves, as far as can be told.
-    - `effects`: what it does besides computing thoughts. Passes drop, share and move by this alone.
-    - `estimate`: thoughts, calls, tokens and dollars before a run; `remaining`: model calls in a row, for
+    - `text`: the text form of the step in `gotc ir` (see `gotlang.ir.text`).
+    - `verify`: the invariants of the step between passes; returns its output type, as far as it is known.
+    - `effects`: its effects other than computing thoughts. Passes drop, share and move steps by this alone.
+    - `estimate`: thoughts, calls, tokens and dollars before a run; `remaining`: sequential model calls, for
       scheduling.
-    - `run`: how it runs.
-    - `label`, `family`: how pictures and messages show it.
+    - `run`: its execution.
+    - `label`, `family`: its appearance in pictures and messages.
     """
 
     name: str
@@ -192,9 +190,9 @@ class OperationRecord(Struct, Generic[StepT], frozen=True):
 
 @final
 class BlockRecord(Struct, Generic[StepT], frozen=True):
-    """All that is known of a step that holds others: as of an operation, but for how it is written and
-    checked, which is the grammar's and the checker's of statements. Its `label` stands alone, without its
-    name before it."""
+    """The record of a step that contains others: like that of an operation, without syntax and type rule,
+    which belong to the grammar and the checker of statements. Its `label` is complete, without its name
+    before it."""
 
     name: str
     usage: str
@@ -209,7 +207,7 @@ class BlockRecord(Struct, Generic[StepT], frozen=True):
 
 
 class Local(NamedTuple):
-    """Runs at once, on the event loop."""
+    """Runs immediately, on the event loop."""
 
     run: Callable[[Any, Thoughts, Running], Thoughts]
 
@@ -237,7 +235,7 @@ Run = Local | Asks | Tool | Grows
 
 
 def local(run: Callable[[StepT, Thoughts, Running], Thoughts]) -> Callable[[StepT, Declared], Run]:
-    """An operation that always runs at once."""
+    """An operation that always runs immediately."""
     way = Local(run)
     return lambda step, declared: way
 
@@ -255,7 +253,7 @@ def tool(run: Callable[[StepT, Thoughts, Running], Awaitable[Thoughts]]) -> Call
 
 
 def is_one(node: Expression | None) -> bool:
-    """Whether an expression is omitted, or 1 however it is written: `1`, `2 - 1`. A param never is."""
+    """Whether an expression is omitted, or a constant 1, such as `1` or `2 - 1`. A param never is."""
     return node is None or whole_number(node) == 1
 
 
@@ -281,16 +279,16 @@ def pure(step: Step, declared: Declared) -> frozenset[Effect]:
 
 
 def passed_on(step: Step, scope: FlowScope) -> Flow:
-    """The thoughts that a step takes, once the names it waits for are there."""
+    """The input thoughts of a step, once the names it waits for are available."""
     pool = scope.flow(step.pool)
     return replace(pool, hops=scope.hops(needed_names(step), pool.hops), part=None)
 
 
 def grows(step: Step, declared: Declared) -> frozenset[Effect]:
-    """The effects of a block itself, beside those of the steps inside it."""
+    """The effects of a block itself, without those of the steps inside it."""
     return frozenset({"grows"})
 
 
 def no_calls(step: Step, remaining: Remaining) -> int:
-    """The model calls in a row of an operation that makes none."""
+    """The sequential model calls of an operation that makes none."""
     return 0

@@ -21,10 +21,10 @@ from gotlang.syntax.walk import walk
 from gotlang.types import BOOL, INT, RecordType
 
 REDUCE_STEP = RecordType((("level", INT), ("position", INT), ("last", BOOL)))
-"""What `reduce left, right as step` says of a merge: its level and its position there (both from 1), and
-whether it is the last one."""
+"""The fields of `step` in `reduce left, right as step`: the level of a merge and its position there (both
+from 1), and whether it is the last one."""
 MAX_ITEMS = 4096
-"""Up to so many items are estimated merge by merge."""
+"""Maximum number of items that are estimated merge by merge."""
 
 
 @final
@@ -48,7 +48,7 @@ def _verify(step: Reduce, v: Verifying) -> PoolType:
     pools = {step.left: element, step.right: element, step.body.entry: PoolType(element.type, False)}
     merged = v.inside(pools, {step.step: REDUCE_STEP} if step.step is not None else None).region(step.body)
     if not merged.single:
-        raise v.fail("a merge gives any number of thoughts")
+        raise v.fail("a merge yields any number of thoughts")
     v.fits(step.type, merged.type, "what a merge leaves")
     return PoolType(step.type, True)
 
@@ -88,7 +88,7 @@ class _Merges:
         self.known: list[tuple[Flow, Flow, Mapping[str, object], Result]] = []
 
     def _fields(self) -> set[str]:
-        """What the block asks of its place among the merges."""
+        """The fields of a merge's place that the block uses."""
         name = self.step.step
         if name is None:
             return set()
@@ -102,7 +102,7 @@ class _Merges:
         return set(fields) if len(fields) == used else {"level", "position", "last"}
 
     def one(self, left: Flow, right: Flow, place: Mapping[str, object]) -> Result:
-        """One merge; those that are alike are estimated once."""
+        """One merge; similar ones are estimated once."""
         seen = {field: place[field] for field in self.fields}
         for known_left, known_right, known_place, result in self.known:
             if known_left == left and known_right == right and known_place == seen:
@@ -119,7 +119,7 @@ class _Merges:
         return result
 
     def levels(self, item: Flow, count: int, formula: Polynomial) -> Result:
-        """So many merged, level by level."""
+        """This number of items merged, level by level."""
         items = [replace(item, single=True)] * max(1, count)
         merges: list[Bill] = []
         level = 0
@@ -136,13 +136,13 @@ class _Merges:
         for cost in merges:
             bill = bill + cost
         if formula.constant is None and merges and len({cost.calls for cost in merges}) == 1:
-            # A param decides the number of items: so many less one merges.
+            # A param determines the number of items: one merge fewer than items.
             times = Amount.of(formula - Polynomial.of(1))
             bill = replace(bill, calls=merges[0].calls * times, requests=merges[0].requests * times)
         return items[0], bill
 
     def unknown(self, item: Flow, count: Amount) -> Result:
-        """Merges of any number of items: as many as there are, less one, in as many levels as it takes."""
+        """Merges of an unknown number of items: one fewer than items, in as many levels as it takes."""
         item = replace(item, single=True)
         place = {"level": 1, "position": 1, "last": False}
         merged, _ = self.one(item, item, place)

@@ -1,4 +1,4 @@
-"""`repeat`: a block on its own result, so many times or until a condition holds."""
+"""`repeat`: a block on its own result, a number of times or until a condition is true."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gotlang.syntax.expressions import Expression
 from gotlang.types import BOOL, EMPTY, INT
 
 MAX_ROUNDS = 200
-"""So many rounds are estimated one by one, where they differ."""
+"""Maximum number of rounds that are estimated one by one, if they differ."""
 
 
 @final
@@ -66,7 +66,7 @@ def _estimate(step: Repeat, scope: FlowScope, e: Estimating) -> Result:
     number = 0
     counted = any(step.counter in used_names(inner) for inner in step.body.steps)
     exact = None if step.until is not None or counted else count.exact
-    # A number of rounds that a param decides is followed a little further, for the sake of the formula.
+    # A number of rounds that a param determines is followed a little further, for the sake of the formula.
     probed = 3 if exact is not None and exact.constant is None else 0
     while last is None or number < probed:
         names: dict[str, Flow | Guess] = {step.body.entry: flow}
@@ -97,19 +97,19 @@ def _estimate(step: Repeat, scope: FlowScope, e: Estimating) -> Result:
 
 
 def _unbounded(result: Result) -> Result:
-    """What may go on for any number of rounds more."""
+    """An estimate for any further number of rounds."""
     found, bill = result
     hops, volume = Amount(found.hops.low, None), Amount(found.volume.low, None)
     return replace(found, hops=hops, volume=volume), bill.or_(bill + UNBOUNDED)
 
 
 def _alike(a: Flow, b: Flow) -> bool:
-    """Whether a round leaves what it started from, but for its place on the path."""
+    """Whether the output of a round is like its input, except for its place on the path."""
     return replace(a, hops=ZERO, volume=ZERO) == replace(b, hops=ZERO, volume=ZERO)
 
 
 def _further(before: Flow, after: Flow, rounds: Amount) -> Flow:
-    """What so many more rounds leave, each of which does as the first of them."""
+    """The output of this number of further rounds, each of which behaves like the first of them."""
     hops = before.hops + (after.hops - before.hops) * rounds
     volume = before.volume + (after.volume - before.volume) * rounds
     return replace(after, hops=hops, volume=volume)

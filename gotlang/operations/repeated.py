@@ -18,8 +18,7 @@ from gotlang.types import FLOAT, INT
 
 @final
 class Repeated(WithBody, frozen=True):
-    """`settings` are those that the later repetitions are asked with: `temperature`, and `seed`, which counts
-    on."""
+    """`settings` are those of the later repetitions: `temperature`, and `seed`, which is incremented."""
 
     count: Expression
     settings: Arguments = ()

@@ -1,4 +1,4 @@
-"""`Retrieve`: the k documents of a corpus, or of a list, that fit a query best, best first."""
+"""`Retrieve`: the k documents of a corpus, or of a list, that match a query best, best first."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     elif not c.corpus(operand):
         c.error(
             "GOT0315",
-            "`Retrieve` asks a corpus",
+            "`Retrieve` searches a corpus",
             operand.span,
-            f"`{name}` is not a corpus, nor a list" if name else "",
+            f"`{name}` is neither a corpus nor a list" if name else "",
             help='declare it: `import corpus "pages.jsonl": wiki`, then `Retrieve(k=5) wiki(question)`',
         )
         return PoolType(STR, False)
@@ -100,7 +100,7 @@ async def _run(step: Retrieve, thoughts: Thoughts, running: Running) -> Thoughts
     for at, texts in await running.for_each_call(thoughts, search):
         out.extend(running.derived(text, len(out) + i, (thoughts[at],)) for i, text in enumerate(texts))
     if not out:
-        raise OperationFailed(f"`{step.corpus}` has no document that fits")
+        raise OperationFailed(f"`{step.corpus}` has no matching document")
     return Thoughts(out)
 
 

@@ -1,4 +1,5 @@
-"""What Generate, Improve and Aggregate share: k samples of a prompt, for each thought or for all together."""
+"""The common part of Generate, Improve and Aggregate: k samples of a prompt, for each thought or for all
+together."""
 
 from __future__ import annotations
 
@@ -47,9 +48,9 @@ SAMPLES: frozenset[Effect] = frozenset({"samples"})
 
 @final
 class EarlyStop(Struct, frozen=True):
-    """When sampling may end: as soon as `count` thoughts that compete have the value that cannot be beaten.
+    """When sampling may end: as soon as `count` competing thoughts have the best possible value.
 
-    `score` and `arguments` are those of the Score that follows; `it` in them is the thought at hand.
+    `score` and `arguments` are those of the Score that follows; `it` in them is the current thought.
     """
 
     score: str
@@ -69,8 +70,8 @@ class EarlyStop(Struct, frozen=True):
 
 
 class Sampling(Step, frozen=True):
-    """`until` ends sampling at the first thought it holds for. The early-stop pass sets `stop`, the pass
-    that batches samples `batched` (all samples in one request where the endpoint takes `n`)."""
+    """`until` ends sampling at the first thought for which it is true. The early-stopping pass sets `stop`,
+    the batching pass `batched` (all samples in one request if the endpoint supports `n`)."""
 
     prompt: str
     arguments: Arguments
@@ -85,7 +86,7 @@ SamplingT = TypeVar("SamplingT", bound=Sampling)
 
 
 def check_prompt(node: n.Step, c: Checking, scope: Scope, *, single: bool) -> PoolType:
-    """Check the prompt and `until`; the thoughts that the samples make."""
+    """Check the prompt and `until`; returns the type of the sampled thoughts."""
     result, many = c.prompt(node.operands[0], scope)
     facts = Facts(logprobs=c.gives_logprobs(node.operands[0]))
     if (until := c.setting("until")) is not None:
@@ -105,7 +106,7 @@ def build(kind: type[SamplingT]) -> Callable[[n.Step, Building], SamplingT]:
 
 
 def verify_request(step: Sampling, v: Verifying, scope: Scope) -> PoolType:
-    """Verify what is sampled; `single` tells whether one response gives one thought."""
+    """Verify the request; `single` tells whether one response yields one thought."""
     result, many = v.prompt(step.prompt, step.arguments, scope)
     v.settings(step.settings, scope)
     v.expect(step.k, v.whole, INT)
@@ -119,15 +120,15 @@ def verify_request(step: Sampling, v: Verifying, scope: Scope) -> PoolType:
 
 
 def samples(step: Step, declared: Declared) -> frozenset[Effect]:
-    """The effects of a step that asks a model."""
+    """The effects of a step that calls a model."""
     return SAMPLES
 
 
 def estimate_samples(
     step: Sampling, scope: FlowScope, e: Estimating, *, together: bool = False, started: bool = False
 ) -> Result:
-    """Samples for each thought, or for all `together`. `started`: sampling may be over before it begins, at
-    a thought that is in the pool already."""
+    """Samples for each thought, or for all `together`. `started`: sampling may be over before it begins,
+    because of a thought that is in the pool already."""
     pool = scope.flow(step.pool)
     whole = scope.whole(pool)
     request = e.request(step.prompt, step.arguments, step.settings, whole if together else scope.each(pool))
@@ -144,7 +145,7 @@ def estimate_samples(
         further = calls * request.retries
         calls, requests, rounds = _stopped(step, e, calls, k, places, started)
         rounds = Amount(rounds.low, (rounds + further).high)
-        # What comes after the thought that ends the sampling is dropped.
+        # Samples after the thought that ends the sampling are dropped.
         fewest = Polynomial.of(min(1, calls.low.low)) if step.until is not None else calls.low
         made = Amount(fewest, made.high)
     hops = scope.hops(needed_names(step), pool.hops) + rounds
@@ -156,7 +157,7 @@ def estimate_samples(
 def _stopped(
     step: Sampling, e: Estimating, calls: Amount, k: Amount, places: Amount, started: bool
 ) -> tuple[Amount, Amount, Amount]:
-    """The calls, requests and rounds of a sampling that may end after any round."""
+    """The calls, requests and rounds of a sampling step that may end after any round."""
     low, high = calls.bounds
     first = e.first_batch(k.bounds[0])
     least = 0 if started and step.until is None else min(first, low)
@@ -196,11 +197,11 @@ async def sample(
     else:
         calls = [call for _, call in running.try_each(thoughts, make)]
     if k == 1 and len(calls) == 1 and not (calls[0].retries or beside or step.stop or step.until):
-        return await _only(thoughts, calls[0], running)  # as most steps are
+        return await _only(thoughts, calls[0], running)  # as in most steps
     kept = _Kept(running, step, list(beside))
     responses = Responses(running, calls, k, step.batched)
-    # In waves of doubling size, where sampling may be over before its end and that is worth the time. Else
-    # all at once, but nothing if it is over before it began.
+    # In rounds of doubling size, if sampling may end early and that is worth the time. Otherwise all at once,
+    # but nothing if it is over before it began.
     in_waves = (step.stop is not None and running.in_rounds) or step.until is not None
     size = max(1, running.wave or math.ceil(k / 3)) if in_waves else None
     while not (responses.over or kept.over or kept.settled()):
@@ -235,17 +236,17 @@ class Responses:
         self.unasked: set[int] = set()
         self._wanted = [(at, number) for at in range(len(calls)) for number in range(k)]
         self._early: list[Response] = []
-        """Those that a sample asked for again comes before."""
+        """Samples that come after one that is requested again."""
         self._next = [k] * len(calls)
         self._most = [k * (1 + call.retries) for call in calls]
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to ask for."""
+        """Whether nothing is left to request."""
         return not self._wanted
 
     async def ask(self, size: int | None = None) -> list[Response]:
-        """Ask for the next samples: each that follows those given out before, with its call and values."""
+        """Request the next samples, each with its call and values."""
         slots, self._wanted = self._wanted[:size], self._wanted[size or len(self._wanted) :]
         asked: list[tuple[PromptCall, list[int]]] = [(call, []) for call in self.calls]
         for at, number in slots:
@@ -260,7 +261,7 @@ class Responses:
         return read[:given]
 
     def _values(self, at: int, number: int, sample: Sample) -> list[Any]:
-        """The values of a sample; where it has none and another may take its place, that is wanted."""
+        """The values of a sample; if it has none and another sample may replace it, that is requested."""
         call = self.calls[at]
         unasked = call.skipped(sample)
         again = not unasked and self._next[at] < self._most[at]
@@ -292,12 +293,12 @@ class _Kept:
         self.step = step
         self.thoughts = thoughts
         self.over = False
-        """Whether a thought has met `until`."""
+        """Whether `until` is true for a thought."""
         self._looked_at = 0
         self._perfect = 0
 
     def add(self, call: PromptCall, sample: Sample, values: list[Any]) -> None:
-        """Keep the thoughts that a sample gives, unless one has met `until` before."""
+        """Add the thoughts of a sample, unless `until` was true for one before."""
         for value in values:
             if self.over:
                 return
@@ -323,14 +324,14 @@ class _Kept:
             try:
                 found = running.local_score(stop.score, stop.arguments, running.each(thought))
             except EvaluationError:
-                continue  # the Score that follows leaves it out, and says so
+                continue  # the Score that follows leaves it out, and reports that
             self._perfect += bool(claim(score, found))
         self._looked_at = len(self.thoughts)
         return self._perfect >= max(1, enough)
 
 
 def one_call(step: Step, remaining: Remaining) -> int:
-    """The model calls in a row of an operation that makes one for each thought, side by side."""
+    """The sequential model calls of an operation that makes one for each thought, concurrently."""
     return 1
 
 

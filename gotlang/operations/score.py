@@ -38,8 +38,8 @@ from gotlang.types import FLOAT, INT
 
 @final
 class Score(Step, frozen=True):
-    """`score` names a score or a prompt that gives a number; without it, `value` is the score. Under the name
-    of a `note` the number is for an expression that follows, and no score."""
+    """`score` names a score or a prompt that returns a number; without it, `value` is the score. Under the
+    name of a `note` the number is used by a later expression, and is not a score."""
 
     score: str | None
     arguments: Arguments
@@ -101,7 +101,7 @@ def _estimate(step: Score, scope: FlowScope, e: Estimating) -> Result:
 
 
 def _asked(step: Score, scored: Flow, scope: FlowScope, e: Estimating) -> Result:
-    """What it gives and costs to ask for the score of all these thoughts."""
+    """The output and the cost of calling the score for all these thoughts."""
     assert step.score is not None
     if e.asking_score(step.score):
         return e.score(step.score, step.arguments, step.k, scored, scope)
@@ -112,7 +112,7 @@ def _asked(step: Score, scored: Flow, scope: FlowScope, e: Estimating) -> Result
 
 
 def _scorer_of(step: Score, scope: FlowScope) -> Scorer:
-    """What the thoughts are scored by. What depends on the other thoughts is no other's score."""
+    """The scorer of the thoughts. One that depends on the other thoughts is equal to no other."""
     values = [*(value for _, value in step.arguments), step.k]
     names = sorted({name for value in values for name in free_names(value)} - {"it"})
     found = [object() if name == "thoughts" else scope.find(name) for name in names]
@@ -139,7 +139,7 @@ def _run_locally(step: Score, thoughts: Thoughts, running: Running) -> Thoughts:
 
 
 async def _run_by_prompt(step: Score, thoughts: Thoughts, running: Running) -> Thoughts:
-    """`Score(k) prompt(it)`: the mean of k answers that are numbers."""
+    """`Score(k) prompt(it)`: the mean of k numeric responses."""
     assert step.score is not None
     prompt, what = step.score, f"`{step.score}`"
     k = running.count(step.k, thoughts, "k", 1)
@@ -170,7 +170,8 @@ async def _run_by_prompt(step: Score, thoughts: Thoughts, running: Running) -> T
 def scorer(
     step: Score, k: int, evaluate: Callable[[Expression, Mapping[str, Any]], Any], names: Mapping[str, Any]
 ) -> Any:
-    """What a thought is scored by: equal for the same score or prompt, with equal arguments, as often."""
+    """The identity of a scorer: equal for the same score or prompt, with equal arguments and number of
+    samples."""
     return step.score, k, tuple(frozen(evaluate(value, names)) for _, value in step.arguments)
 
 

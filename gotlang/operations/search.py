@@ -29,22 +29,22 @@ from gotlang.syntax.walk import walk
 from gotlang.types import BOOL, FLOAT, INT, STR
 
 CLAUSES: dict[str, SettingRule] = {"rollouts": K, "parallel": K, "depth": K}
-"""What the head of a `search` says in numbers: how many states are expanded at most, how many of them at the
-same time, and how many steps the deepest state is from the root."""
+"""The numeric settings of a `search`: the maximum number of expanded states, how many of them at the same
+time, and the maximum depth of a state."""
 SELECTIONS: dict[str, SettingRule | None] = {
     "uct": SettingRule((FLOAT,), least=0, most=MOST),
     "beam": SettingRule((INT,), 1, MOST),
     "best": None,
     "depth": None,
 }
-"""How the next state is chosen, and the number that says more."""
+"""The selection strategies, and their numeric parameter."""
 BACKUPS = ("mean", "max")
-"""What the value of a state is made of, once there are others below it."""
+"""How the value of a state is computed once it has descendants."""
 
 
 def selections(node: e.Expression) -> Iterator[tuple[str, e.Expression | None]]:
-    """The ways to select that an expression chooses from, each with its number; an empty name for what is
-    none."""
+    """The strategies among which an expression chooses, each with its number; an empty name for an invalid
+    one."""
     match node:
         case e.Conditional(then=then, otherwise=otherwise):
             yield from selections(then)
@@ -60,7 +60,7 @@ def selections(node: e.Expression) -> Iterator[tuple[str, e.Expression | None]]:
 
 
 def strategy_words(node: e.Node) -> frozenset[tuple[str, int]]:
-    """Where `beam`, `best` and the like are written in a part of a program: there they are no names of it."""
+    """The places of `beam`, `best` and the like in a part of a program, where they are not names."""
     pending = [
         clause.value
         for search in walk(node)
@@ -79,7 +79,8 @@ def strategy_words(node: e.Node) -> frozenset[tuple[str, int]]:
 
 
 def selected(node: e.Expression) -> tuple[e.Expression, e.Expression]:
-    """The name of the way that an expression chooses, and its number, as expressions; 0 where it has none."""
+    """The name of the strategy that an expression chooses, and its number, as expressions; 0 if it has
+    none."""
     if isinstance(node, e.Conditional):
         (name, number), (other, more) = selected(node.then), selected(node.otherwise)
         return (
@@ -92,8 +93,8 @@ def selected(node: e.Expression) -> tuple[e.Expression, e.Expression]:
 
 @final
 class Search(Step, frozen=True):
-    """A tree whose root is the thought that it takes; `name` is the state at hand in its blocks. `strategy`
-    names one of `SELECTIONS`, `amount` is its number. What `value` leaves is scored by the state's value."""
+    """A tree whose root is the input thought; `name` is the current state in its blocks. `strategy` names one
+    of `SELECTIONS`, `amount` is its number. The output of `value` is scored by the state's value."""
 
     name: str
     until: e.Expression | None
@@ -146,7 +147,7 @@ def _verify(step: Search, v: Verifying) -> PoolType:
         if region is not step.value:
             v.fits(step.type, left.type, "a state")
         if region is not step.expand and not left.single:
-            raise v.fail("what a state comes to is any number of thoughts")
+            raise v.fail("a state's value is any number of thoughts")
     if step.until is not None:
         inner = v.inside({step.name: state})
         inner.expect(step.until, inner.whole_of(state), BOOL)
@@ -160,8 +161,8 @@ _MOST_WIDENED = 3
 
 @final
 class _Expansion(Struct, frozen=True):
-    """What one state comes to: how many states it leaves and one of them, what it costs to expand a state and
-    to value one, and the model calls in a row of both."""
+    """The estimate for one state: the number of its children and one of them, the cost of expanding a state
+    and of evaluating one, and the sequential model calls of both."""
 
     count: Amount
     child: Flow
@@ -210,7 +211,7 @@ def _estimate(step: Search, scope: FlowScope, e: Estimating) -> Result:
 
 
 def _expansions(step: Search, whole: FlowScope, one: _Expansion, e: Estimating) -> tuple[Amount, Amount]:
-    """How many states are expanded, and in how many waves."""
+    """The number of expanded states, and of waves."""
     rollouts, parallel = e.amount(step.rollouts, whole), e.amount(step.parallel, whole)
     deepest = e.amount(step.depth, whole).bounds[1] if step.depth is not None else math.inf
     strategy, (least, most) = e.guess(step.strategy, whole), one.count.bounds
@@ -224,7 +225,7 @@ def _expansions(step: Search, whole: FlowScope, one: _Expansion, e: Estimating) 
             expanded, waves = _grown(beam, int(number), most, deepest, int(width))
             exact = step.until is None and known
             same = rollouts if expanded == number else Amount.of(expanded)
-            # Where states are dead ends, as many take more waves, but no wave is empty.
+            # If states are dead ends, the same number takes more waves, but no wave is empty.
             longest = Amount.of(min(expanded, deepest)).high if beam and deepest < expanded else same.high
             fewest = same if waves == expanded else Amount.of(waves)
             if exact:
@@ -241,7 +242,7 @@ def _expansions(step: Search, whole: FlowScope, one: _Expansion, e: Estimating) 
 
 
 def _grown(beam: bool, rollouts: int, children: float, deepest: float, width: int) -> tuple[int, int]:
-    """How many states are expanded of a tree each of whose states leaves so many, and in how many waves."""
+    """The number of expanded states, and of waves, of a tree with this number of children per state."""
     levels = {0: 1.0}
     expanded = waves = 0
     while expanded < rollouts and levels:

@@ -1,4 +1,4 @@
-"""`Select`: keeps the thoughts that a condition holds for, or those at given positions, in that order."""
+"""`Select`: keeps the thoughts for which a condition is true, or those at given positions, in that order."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _is_one(positions: Expression) -> bool:
 
 
 def _may_repeat(positions: Expression | None) -> bool:
-    """Whether two positions may be of the same thought, as the first and the last are of a single one."""
+    """Whether two positions may refer to the same thought, such as the first and the last of a single one."""
     if not isinstance(positions, ListDisplay):
         return positions is not None
     texts = [format_expression(element) for element in positions.elements]

@@ -1,4 +1,4 @@
-"""`skip`: an element of a `foreach`, or a member of a `Pool` of several, is left out, which is no failure."""
+"""`skip`: an element of a `foreach`, or a member of a `Pool` of several, is left out, without a failure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gotlang.types import NEVER
 
 @final
 class Skip(Step, frozen=True):
-    """`of` names the pool that goes on without it: that of a `foreach`, or one that a `Pool` gathers."""
+    """`of` names the pool that continues without it: that of a `foreach`, or one that a `Pool` gathers."""
 
     of: str
 
 
 def skipped_by(step: Step) -> frozenset[str]:
-    """The pools beside its own that a step may leave without one of theirs."""
+    """The pools, in addition to its own, that a step may leave without one of their elements."""
     if isinstance(step, Skip):
         return frozenset({step.of})
     inside = (name for region in step.regions for inner in region.steps for name in skipped_by(inner))
@@ -28,7 +28,7 @@ def skipped_by(step: Step) -> frozenset[str]:
 
 
 def guards(region: Region) -> list[Step]:
-    """The steps that decide whether there is a result of a block, beside the one that gives it."""
+    """The steps that decide whether a block has a result, in addition to the one that yields it."""
     return [step for step in region.steps if step.result != region.result and skipped_by(step)]
 
 

@@ -1,8 +1,8 @@
-"""What each stage of the compiler and of a run hands to an operation.
+"""The interfaces of the stages of the compiler and of a run to an operation.
 
-An operation's record is written against these protocols, so that it stands below the checker, the estimator
-and the engine, and yet one file tells all about it. If a part of a record needs more than its protocol
-gives, the protocol is extended here.
+An operation's record depends only on these protocols, so that it is below the checker, the estimator and the
+engine, and one file contains all of it. If a part of a record needs more than its protocol offers, the
+protocol is extended here.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from gotlang.types import Type
 T = TypeVar("T")
 
 GUESSED_ROUNDS = 3
-"""Rounds of a `repeat`, and levels of a `reduce`, where the program does not say: for scheduling only."""
+"""Default rounds of a `repeat`, and levels of a `reduce`: for scheduling only."""
 
 
 class Typed(Protocol):
-    """A step in its place: what its expressions see."""
+    """A step in its place: the names that its expressions see."""
 
     @property
     def pool(self) -> PoolType:
-        """The thoughts that the step starts from."""
+        """The input thoughts of the step."""
 
     @property
     def each(self) -> Scope:
@@ -47,37 +47,37 @@ class Typed(Protocol):
 
 
 class Checking(Typed, Protocol):
-    """The checker at one step, for an operation's type rule. Mistakes are reported, and the rule goes on."""
+    """The checker at one step, for an operation's type rule. Errors are reported, and the rule continues."""
 
     @property
     def repeated(self) -> bool:
         """Whether `Repeat(k)` follows the step."""
 
     def setting(self, name: str) -> Expression | None:
-        """The expression of a setting; None where it is left out."""
+        """The expression of a setting; None if it is omitted."""
 
     def infer(self, node: Expression, scope: Scope) -> Type:
         """The type of an expression."""
 
     def expect(self, node: Expression, scope: Scope, wanted: Type, what: str) -> Type:
-        """The type of an expression, an error unless it is the one wanted; `what` names the place."""
+        """The type of an expression, an error unless it is the expected one; `what` names the place."""
 
     def prompt(self, operand: Expression, scope: Scope) -> tuple[Type, bool]:
-        """The result type of the prompt that an operand calls, and whether it gives several values."""
+        """The result type of the prompt that an operand calls, and whether it returns several values."""
 
     def knowing(self, facts: Facts, type_: Type, scope: Scope, place: str) -> Scope:
-        """The names of a scope, with a thought as the current one of which only this is known; a score that
-        asks a model is not allowed in the `place`."""
+        """The names of a scope, with a current thought of which only these facts are known; a score that
+        calls a model is not allowed in the `place`."""
 
     def judgement(self, operand: Expression, scope: Scope) -> None:
-        """Check what makes a thought valid: a condition, or a prompt that answers with a bool."""
+        """Check the condition of valid thoughts: an expression, or a prompt that returns a bool."""
 
     def score(self, operand: Expression) -> ScoredBy:
-        """Check what scores a thought: a score, a prompt that answers with a number, or an expression."""
+        """Check the scorer of thoughts: a score, a prompt that returns a number, or an expression."""
 
     def prefers_high(self, node: Expression, *, mirrored: bool = False) -> None:
-        """Report an expression of which higher is better that rises with a score of which lower is better.
-        A score alone is right where it is `mirrored`."""
+        """Report an expression in which higher is better but that increases with a score where lower is
+        better. A score alone is allowed if it is `mirrored`."""
 
     def compares_scores(self) -> None:
         """Report thoughts whose scores cannot be compared with each other."""
@@ -86,30 +86,28 @@ class Checking(Typed, Protocol):
         """Whether an operand uses any thoughts of a scope, the current ones or named ones."""
 
     def gives_logprobs(self, operand: Expression) -> bool:
-        """Whether the prompt that an operand calls, or the step, asks for log-probabilities."""
+        """Whether the prompt that an operand calls, or the step, requests log-probabilities."""
 
     def shares(self) -> None:
-        """Report `share` at a step whose operand asks no model."""
+        """Report `share` at a step whose operand calls no model."""
 
     def value_pool(self, operand: Expression) -> PoolType:
-        """The pool that an expression names: bound thoughts as they are, any other value as one new
-        thought."""
+        """The pool of an expression: named thoughts as they are, any other value as one new thought."""
 
     def function(self, operand: Expression) -> bool:
         """Whether an operand calls an imported Python function."""
 
     def corpus(self, operand: Expression) -> bool:
-        """Whether an operand searches a corpus, or a function that stands for one, which then is used."""
+        """Whether an operand searches a corpus, or a function in place of one; it then counts as used."""
 
     def selected(self, condition: Expression) -> Type:
-        """The type of the thoughts of which a condition holds."""
+        """The type of the thoughts for which a condition is true."""
 
     def needs_thoughts(self, purpose: str = "to look at") -> None:
-        """Report a step that has no thoughts before it."""
+        """Report a step without input thoughts."""
 
     def joined(self, operand: Expression, result: Type) -> Type | None:
-        """The type of improved thoughts beside those they started from; None, and an error, where they
-        differ."""
+        """The common type of improved thoughts and the original ones; None, and an error, if they differ."""
 
     def error(
         self, code: str, message: str, span: Span | None = None, at: str = "", help: str | None = None
@@ -122,22 +120,22 @@ class Building(Protocol):
 
     @property
     def base(self) -> tuple[str, Type, bool, str]:
-        """The first fields of the step: result, element type, whether it is single, and the pool it takes."""
+        """The first fields of the step: result, element type, whether it is single, and the input pool."""
 
     def setting(self, name: str) -> Expression | None:
-        """The expression of a setting; None where it is left out."""
+        """The expression of a setting; None if it is omitted."""
 
     def count(self, name: str) -> Expression:
-        """The expression of a setting, 1 where it is left out; `k` is multiplied by that of a `Repeat(k)`."""
+        """The expression of a setting, 1 if it is omitted; `k` is multiplied by that of a `Repeat(k)`."""
 
     def model_settings(self) -> Arguments:
         """The settings of model calls that the step has."""
 
     def called(self, operand: Expression) -> tuple[str, Arguments]:
-        """The name that a call calls, and its arguments by parameter."""
+        """The name that a call refers to, and its arguments by parameter."""
 
     def judgement(self, operand: Expression) -> tuple[Expression | None, str | None, Arguments]:
-        """What makes a thought valid: a condition, or a prompt with its arguments."""
+        """The condition of valid thoughts: an expression, or a prompt with its arguments."""
 
     def is_prompt(self, operand: Expression) -> bool:
         """Whether an operand calls a prompt."""
@@ -149,55 +147,56 @@ class Building(Protocol):
         """Whether a name is an input of the scheme, or bound."""
 
     def is_lower(self, operand: Expression) -> bool:
-        """Whether an operand is a score of which lower is better: that of the thoughts, or a declared one."""
+        """Whether an operand is a score where lower is better: that of the thoughts, or a declared one."""
 
 
 class Verifying(Typed, Protocol):
-    """The verifier at one step. Its methods raise VerificationError where the step cannot be right."""
+    """The verifier at one step. Its methods raise VerificationError for an invalid step."""
 
     def expect(self, node: Expression, scope: Scope, wanted: Type) -> Type:
-        """The type of an expression, which must be the one wanted."""
+        """The type of an expression, which must be the expected one."""
 
     def infer(self, node: Expression, scope: Scope) -> Type:
-        """The type of an expression, which must not ask a model."""
+        """The type of an expression, which must not call a model."""
 
     def elements(self, iterable: Expression | None) -> Type:
-        """The type of the elements that a block goes through."""
+        """The type of the elements that a block iterates over."""
 
     def prompt(self, name: str, arguments: Arguments, scope: Scope) -> tuple[Type, bool]:
-        """The result type of a declared prompt whose arguments must fit, and whether it gives several
+        """The result type of a declared prompt whose arguments must match, and whether it returns several
         values."""
 
     def score(self, name: str, arguments: Arguments, scope: Scope, *, ends_sampling: bool = False) -> None:
-        """A declared score whose arguments must fit; one that ends sampling is local and has a best value."""
+        """A declared score whose arguments must match; one that ends sampling is local and has a best
+        value."""
 
     def is_score(self, name: str) -> bool:
         """Whether a score of this name is declared."""
 
     def scheme(self, name: str, arguments: Arguments) -> tuple[Type, bool]:
-        """The result type of a declared scheme whose arguments must fit, and whether it gives several
+        """The result type of a declared scheme whose arguments must match, and whether it returns several
         values."""
 
     def settings(self, settings: Arguments, scope: Scope) -> None:
-        """Settings of model calls, each of which must exist and fit."""
+        """Settings of model calls, each of which must exist and be valid."""
 
     def judgement(self, condition: Expression | None, prompt: str | None, arguments: Arguments) -> None:
-        """A condition or a prompt that gives a bool."""
+        """A condition or a prompt that returns a bool."""
 
     def fits(self, wanted: Type, given: Type, what: str) -> None:
-        """A type that must be the one wanted."""
+        """Check that a type is the expected one."""
 
     def named(self, name: str) -> PoolType:
         """The pool of a name."""
 
     def joined(self, *types: Type) -> Type:
-        """The type that several have in common, which there must be."""
+        """The common type of several, which must exist."""
 
     def selected(self, condition: Expression) -> Type:
-        """The type of the thoughts of which a condition holds."""
+        """The type of the thoughts for which a condition is true."""
 
     def where(self, condition: Expression, holds: bool, entry: str) -> Verifying:
-        """The verifier where a condition holds, or where it does not; `entry` is the pool that it sees."""
+        """The verifier where a condition is true, or false; `entry` is the pool that it sees."""
 
     def known(self, known: Narrowed, entry: str) -> Verifying:
         """The verifier where the types of some expressions are known."""
@@ -210,7 +209,8 @@ class Verifying(Typed, Protocol):
         """The names in scope, without the current thoughts."""
 
     def region(self, region: Region) -> PoolType:
-        """What a region yields whose entry is in scope; the names of its steps are in scope from then on."""
+        """The output of a region whose entry is in scope; the names of its steps are in scope from then
+        on."""
 
     def whole_of(self, pool: PoolType) -> Scope:
         """The names in scope, with the thoughts of another pool as the current ones."""
@@ -220,13 +220,13 @@ class Verifying(Typed, Protocol):
 
 
 class Declared(Protocol):
-    """What the program declares, for questions about one step."""
+    """The program's declarations, for queries about one step."""
 
     def asks(self, name: str | None) -> bool:
         """Whether a name is a prompt's."""
 
     def local_score(self, name: str | None) -> bool:
-        """Whether a name is that of a score that asks no model."""
+        """Whether a name is that of a score that calls no model."""
 
     def changes_graph(self, function: str) -> bool:
         """Whether a Python function changes the graph that it runs in."""
@@ -235,31 +235,31 @@ class Declared(Protocol):
         """The effects of a declared scheme or score, with everything it calls."""
 
     def tools(self, prompt: str) -> frozenset[Effect]:
-        """The effects of what a model may call while it answers a prompt; none without tools."""
+        """The effects of the tools of a prompt; none without tools."""
 
 
 class Estimating(Protocol):
-    """The estimator. A step is told how many thoughts it takes and how many model calls precede them."""
+    """The estimator. A step gets the number of its input thoughts and of the model calls before them."""
 
     early: bool
-    """Whether early stopping is counted on."""
+    """Whether early stopping is assumed."""
     at_once: bool
-    """Whether a sampling that is not over before it begins asks for all samples at once."""
+    """Whether a sampling step that is not over before it begins requests all samples at once."""
 
     def guess(self, node: Expression, names: Mapping[str, Guess]) -> Guess:
         """What is known of an expression's value."""
 
     def known(self, value: Any, *, chosen: bool = False) -> Guess:
-        """What is known of a value that is known."""
+        """What is known of a known value."""
 
     def amount(self, node: Expression, names: Mapping[str, Guess]) -> Amount:
-        """The number that an expression gives, at least 0."""
+        """The numeric value of an expression, at least 0."""
 
     def length(self, node: Expression, names: Mapping[str, Guess]) -> Amount:
         """The number of elements of a list."""
 
     def holds(self, node: Expression, names: Mapping[str, Guess]) -> bool | None:
-        """Whether a condition is true; None where that is not known."""
+        """Whether a condition is true; None if unknown."""
 
     def request(
         self, prompt: str, arguments: Arguments, settings: Arguments, scope: FlowScope
@@ -267,51 +267,52 @@ class Estimating(Protocol):
         """What is known of a request to a prompt before it is made."""
 
     def tools(self, prompt: str, scope: FlowScope) -> tuple[Amount, Bill, Amount] | None:
-        """Of a prompt with tools: how often a model is asked for one answer, what the tools of one of its
-        responses cost, and how many model calls in a row they make. None for one without."""
+        """Of a prompt with tools: the number of requests for one answer, the cost of the tools of one of its
+        responses, and their sequential model calls. None without tools."""
 
     def requests(self, calls: Amount, k: Amount, batched: bool) -> Amount:
-        """How many requests it takes to make `k` calls at each of so many places."""
+        """The number of requests for `k` calls at each of this number of places."""
 
     def first_batch(self, k: float) -> int:
-        """How many calls the first round of a sampling that may stop early makes, of `k` at least."""
+        """The number of calls in the first round of a sampling step that may stop early, of at least `k`."""
 
     def made_from(self, pool: Flow, arguments: Arguments, scope: FlowScope, together: bool = False) -> Amount:
-        """From how many thoughts a response can be reached: its pool's, and those it is shown by name."""
+        """The number of thoughts from which a response can be reached: its pool's, and those it gets by
+        name."""
 
     def judged(
         self, prompt: str | None, arguments: Arguments, pool: Flow, scope: FlowScope
     ) -> tuple[Bill, Amount]:
-        """What it costs to have each thought judged, and how many model calls in a row that takes."""
+        """The cost of judging each thought, and the sequential model calls of that."""
 
     def gathered(self, value: Expression, scope: FlowScope, hops: Amount) -> Flow:
-        """The thoughts that a name stands for, or a new one with the value of an expression."""
+        """The thoughts of a name, or a new one with the value of an expression."""
 
     def is_prompt(self, name: str | None) -> bool:
         """Whether a prompt of this name is declared."""
 
     def asking_score(self, name: str | None) -> bool:
-        """Whether a score of this name is declared that asks a model."""
+        """Whether a declared score with this name calls a model."""
 
     def score(self, name: str, arguments: Arguments, k: Expression, pool: Flow, scope: FlowScope) -> Result:
-        """`Score` by a score that asks a model: its body for each thought and sample."""
+        """`Score` by a score that calls a model: its body for each thought and sample."""
 
     def scheme(
         self, step: Step, name: str, arguments: Arguments, scope: FlowScope
     ) -> tuple[Flow, Bill, Amount] | None:
-        """What one call of a scheme gives and costs, and the model calls before it; None where calls are
-        followed no further."""
+        """The output and the cost of one call of a scheme, and the model calls before it; None if calls are
+        not followed further."""
 
     def region(self, region: Region, scope: FlowScope) -> Result:
-        """What a block gives and costs; its names are added to the scope."""
+        """The output and the cost of a block; its names are added to the scope."""
 
     @property
     def exhausted(self) -> bool:
-        """Whether so many steps were looked at that what is left is summed up."""
+        """Whether so many steps were analyzed that the rest is summarized."""
 
 
 class Remaining(Protocol):
-    """Model calls in a row that are still to come, estimated for the scheduler."""
+    """Sequential model calls that are still to come, estimated for the scheduler."""
 
     def through(self, region: Region) -> int:
         """Those through a region."""
@@ -323,7 +324,7 @@ class Remaining(Protocol):
         """Those of scoring one thought."""
 
     def rounds(self, count: Expression) -> int:
-        """The number that an expression gives; a guess where it is not a constant."""
+        """The numeric value of an expression; a guess if it is not constant."""
 
 
 Sample = Any
@@ -339,17 +340,17 @@ class PromptCall(Protocol):
 
     @property
     def retries(self) -> int:
-        """How many further samples may be asked for, for each that is wanted, where some fail."""
+        """The number of further samples that may be requested per wanted sample when some fail."""
 
     async def one(self) -> Sample:
-        """Its first sample, asked for alone."""
+        """Its first sample, requested alone."""
 
     def values(self, number: int, sample: Sample, again: bool = False) -> list[Any] | None:
-        """The values read from a sample. None for one that is missing or cannot be read, which is noted as
-        failed; `again` tells that another is asked for instead."""
+        """The values parsed from a sample. None for one that is missing or cannot be parsed, which is
+        recorded as failed; `again` tells that another is requested instead."""
 
     def skipped(self, sample: Sample) -> bool:
-        """Whether a sample was never asked for, because of the budget or because the run was stopped."""
+        """Whether a sample was never requested, because of the budget or because the run was stopped."""
 
     def thought(self, value: Any, index: int, sample: Sample) -> Thought:
         """A thought with a value read from a sample; `index` numbers the operation's thoughts."""
@@ -387,7 +388,7 @@ class Running(Protocol):
         """The names for a `GroundTruth` condition: `truth` among them, if it is known."""
 
     def note_truth(self, correct: bool | None) -> None:
-        """Note the outcome of a `GroundTruth`; None if it could not be evaluated."""
+        """Record the outcome of a `GroundTruth`; None if it could not be evaluated."""
 
     def evaluate(self, expression: Expression, names: Mapping[str, Any] | None = None) -> Any:
         """The value of an expression; `names` defaults to the block's."""
@@ -411,13 +412,14 @@ class Running(Protocol):
         """A computed thought; `index` numbers the operation's thoughts."""
 
     def failed(self, reason: str, number: int | None = None) -> None:
-        """Note that one thought or sample failed; `number` is its index."""
+        """Record that one thought or sample failed; `number` is its index."""
 
     def was_skipped(self, value: Expression) -> bool:
         """Whether an expression uses the thoughts of an input that was skipped."""
 
     def try_each(self, thoughts: Sequence[Thought], make: Callable[[Thought], T]) -> list[tuple[int, T]]:
-        """`(index, make(thought))` for each thought; one for which it raises GotError is noted as failed."""
+        """`(index, make(thought))` for each thought; one for which it raises GotError is recorded as
+        failed."""
 
     def for_each(self, thoughts: Sequence[Thought], make: Callable[[Thought], T]) -> list[tuple[int, T]]:
         """The same. Raises OperationFailed if all of them fail."""
@@ -428,7 +430,7 @@ class Running(Protocol):
         """The same for calls of Python functions, several of which run at the same time."""
 
     def some(self, thoughts: Sequence[Thought], found: list[T]) -> list[T]:
-        """`found` as it is. Raises OperationFailed if there are thoughts, and nothing was found for any."""
+        """`found` as it is. Raises OperationFailed if there are thoughts, but nothing was found for any."""
 
     async def call_python(self, name: str, arguments: PythonArguments, names: Mapping[str, Any]) -> Any:
         """The value of an imported function for arguments in these names."""
@@ -445,13 +447,13 @@ class Running(Protocol):
         turn: int = 0,
     ) -> PromptCall:
         """A call of a prompt for one thought, or for all of them together. `turn` numbers the rounds of an
-        operation that asks several times."""
+        operation that samples several times."""
 
     def check_samples(self, samples: int) -> None:
-        """Raises EvaluationError if the run may not ask for that many samples more."""
+        """Raise EvaluationError if the run may not request this number of further samples."""
 
     async def sample(
         self, wanted: Sequence[tuple[Any, Sequence[int]]], *, batched: bool = False
     ) -> list[list[Sample]]:
-        """Samples of several calls, asked for at the same time; sample numbers count from 0 for each call.
-        `batched` asks for all samples of a call in one request, if the endpoint supports `n`."""
+        """Samples of several calls, requested at the same time; sample numbers count from 0 for each call.
+        `batched` requests all samples of a call in one request, if the endpoint supports `n`."""

@@ -1,8 +1,8 @@
-"""What every step of the IR has, and the regions that hold steps.
+"""The common base of all steps of the IR, and the regions that contain steps.
 
-A step takes pools by name and gives one under `result`. Names that start with `%` are the compiler's.
-A region is a block of steps with a pool it starts from (`entry`) and one it yields (`result`); it sees the
-names of the regions around it. Expressions are those of the syntax tree.
+A step has input pools by name and an output pool, `result`. Names that start with `%` are the compiler's. A
+region is a block of steps with an input pool (`entry`) and an output pool (`result`); it sees the names of
+the enclosing regions. Expressions are those of the syntax tree.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ PythonArguments = tuple[tuple[str | None, Expression], ...]
 Arguments = tuple[tuple[str, Expression], ...]
 
 GIVEN = frozenset({"it", "thoughts", "truth"})
-"""Names that only a step's own thoughts give a meaning: no program binds them."""
+"""Names that only a step's own thoughts define: no program binds them."""
 
 Effect = Literal["samples", "reads", "acts", "measures", "grows"]
-"""What a step does besides computing thoughts: `samples` asks a model, `reads` looks up documents, `acts`
-calls Python that may do anything, `measures` records a comparison, `grows` adds operations while the graph
+"""Effects other than computing thoughts: `samples` calls a model, `reads` looks up documents, `acts` calls
+Python that may have side effects, `measures` records a comparison, `grows` adds operations while the graph
 runs."""
 
 
 @final
 class LineKey(NamedTuple):
-    """What tells a line apart that asks a model or calls what does: its calls as the program writes them, and
-    how many lines of the scheme before it say the same."""
+    """The identity of a line that calls a model, directly or not: its calls as the program writes them, and
+    the number of equal lines before it in the scheme."""
 
     text: str
     rank: int = 0
@@ -46,8 +46,8 @@ class _Placed(Frozen, frozen=True, kw_only=True):
 
 
 class Step(_Placed, frozen=True):
-    """Base of all steps: the name, element type and count of the pool it gives, the pool it takes, its place
-    in the source, and its line, by which its samples are told from those of others."""
+    """Base of all steps: the name, element type and count of its output pool, its input pool, its place in
+    the source, and its line, which identifies its samples."""
 
     result: str
     type: Type
@@ -60,40 +60,40 @@ class Step(_Placed, frozen=True):
         return ()
 
     def with_regions(self, change: Callable[[Region], Region]) -> Step:
-        """The step with the regions directly inside it changed."""
+        """The step with its direct regions changed."""
         return self
 
     @property
     def bound_names(self) -> tuple[str, ...]:
-        """The names that the step binds inside its regions, beside their entries."""
+        """The names that the step binds inside its regions, in addition to their entries."""
         return ()
 
     @property
     def pools_named(self) -> tuple[str, ...]:
-        """The pools, beside the one it takes, that the step gives a name inside its regions."""
+        """The pools, in addition to its input, that the step names inside its regions."""
         return ()
 
     def names_seen_by(self, expression: Expression) -> Collection[str]:
-        """The names that the step itself gives a meaning in one of its own expressions."""
+        """The names that the step itself defines for one of its own expressions."""
         return GIVEN
 
     @property
     def own_fields(self) -> dict[str, Any]:
-        """The fields that the step has beside its name, type, count, pool and place."""
+        """The fields of the step in addition to its name, type, count, pool and place."""
         own = (name for name in self.__struct_fields__ if name not in Step.__struct_fields__)
         return {name: getattr(self, name) for name in own}
 
 
 @final
 class Region(Struct, frozen=True):
-    """A block: the name of the pool it starts from, its steps in order, the name of the pool it yields."""
+    """A block: the name of its input pool, its steps in order, the name of its output pool."""
 
     entry: str
     steps: tuple[Step, ...]
     result: str
 
     def all_steps(self) -> Iterator[Step]:
-        """Its steps and those inside them, in order."""
+        """Its steps and nested ones, in order."""
         for step in self.steps:
             yield step
             for inner in step.regions:
@@ -101,7 +101,7 @@ class Region(Struct, frozen=True):
 
     @property
     def single(self) -> bool:
-        """Whether it yields exactly one thought, where it starts from one."""
+        """Whether it yields exactly one thought if it starts from one."""
         for step in reversed(self.steps):
             if step.result == self.result:
                 return step.single
@@ -109,7 +109,7 @@ class Region(Struct, frozen=True):
 
 
 class WithBody(Step, frozen=True, kw_only=True):
-    """Base of the steps that hold one block."""
+    """Base of the steps with one block."""
 
     body: Region
 

@@ -1,4 +1,4 @@
-"""`try`: a block, and what is done instead where it fails."""
+"""`try`: a block, and a fallback if it fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gotlang.types import ANY, join
 
 @final
 class Try(Step, frozen=True):
-    """What is tried, and the block of `else`; both start from the same thoughts."""
+    """The block, and that of `else`; both start from the same thoughts."""
 
     tried: Region
     otherwise: Region
@@ -40,7 +40,7 @@ def _verify(step: Try, v: Verifying) -> PoolType:
 
 def _estimate(step: Try, scope: FlowScope, e: Estimating) -> Result:
     tried, cost = e.region(step.tried, scope.inside({}))
-    # At worst it fails at its end, at best at once.
+    # At worst it fails at its end, at best immediately.
     floor = Amount(scope.floor.low, scope.floor.up_to(tried.hops).high)
     other, more = e.region(step.otherwise, scope.inside({}, floor))
     found, bill = one_of([(tried, cost), (other, more), (other, cost + more)])

@@ -1,5 +1,5 @@
-"""`Validate`: marks each current thought valid or not, by a condition or by a prompt that answers true or
-false."""
+"""`Validate`: marks each current thought as valid or invalid, by a condition or by a prompt that returns true
+or false."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gotlang.thought import Thought, Thoughts
 
 @final
 class Validate(Step, frozen=True):
-    """`condition`, or `prompt` where a model judges."""
+    """`condition`, or `prompt` if a model judges."""
 
     condition: Expression | None
     prompt: str | None = None
@@ -65,8 +65,8 @@ async def _run(step: Validate, thoughts: Thoughts, running: Running) -> Thoughts
 def judging(
     condition: Expression | None, judge: str | None, arguments: Arguments, settings: Arguments
 ) -> Callable[[Running, Sequence[Thought], int], Awaitable[list[Thought]]]:
-    """Marks each thought valid or not, by a condition or a prompt: not valid if that fails, and neither if
-    the prompt was not asked. Of the settings only `share` is for the judge."""
+    """Mark each thought as valid or invalid, by a condition or a prompt: invalid if that fails, and neither
+    if the prompt was not called. Of the settings only `share` applies to the judge."""
     shared = tuple(setting for setting in settings if setting[0] == "share")
 
     async def mark(running: Running, thoughts: Sequence[Thought], turn: int) -> list[Thought]:

@@ -1,5 +1,4 @@
-"""`ValidateAndImprove`: asks a prompt again about each thought that is not valid, up to `tries` times in a
-row."""
+"""`ValidateAndImprove`: calls a prompt for each invalid thought, up to `tries` times in sequence."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ from gotlang.types import ANY, INT
 
 @final
 class ValidateAndImprove(Step, frozen=True):
-    """`condition`, or the prompt `judge`, tells which thoughts are valid; `prompt` improves the others."""
+    """`condition`, or the prompt `judge`, decides which thoughts are valid; `prompt` improves the others."""
 
     condition: Expression | None
     judge: str | None
@@ -54,14 +53,14 @@ class ValidateAndImprove(Step, frozen=True):
 
 def _check(node: n.Step, c: Checking) -> PoolType:
     c.needs_thoughts()
-    # What was improved is a new thought, which is judged and may be improved again.
+    # An improved thought is a new one, which is judged and may be improved again.
     facts = Facts(logprobs=c.pool.facts.logprobs and c.gives_logprobs(node.operands[1]))
     here = "`ValidateAndImprove`"
     judged = replace(facts, validated=True)
     c.judgement(node.operands[0], c.knowing(facts, c.pool.type, c.each, here))
     result, many = c.prompt(node.operands[1], c.knowing(judged, c.pool.type, c.each, here))
     if many:
-        c.error("GOT0313", "`ValidateAndImprove` needs a prompt that gives one value", node.operands[1].span)
+        c.error("GOT0313", "`ValidateAndImprove` needs a prompt with one result", node.operands[1].span)
     return PoolType(c.joined(node.operands[1], result) or ANY, c.pool.single, judged)
 
 
@@ -102,7 +101,7 @@ def _estimate(step: ValidateAndImprove, scope: FlowScope, e: Estimating) -> Resu
 
 
 async def _run(step: ValidateAndImprove, thoughts: Thoughts, running: Running) -> Thoughts:
-    """`ValidateAndImprove`: all thoughts side by side, each as often as it needs."""
+    """`ValidateAndImprove`: all thoughts concurrently, each as often as it needs."""
     tries = running.count(step.tries, thoughts, "tries")
     judge = judging(step.condition, step.judge, step.judge_arguments, step.settings)
     current = await judge(running, thoughts, 0)

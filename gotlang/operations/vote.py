@@ -1,4 +1,4 @@
-"""`Vote`: one thought, with the value that most have (self-consistency) or that has the most weight."""
+"""`Vote`: one thought, with the most frequent value (self-consistency) or the one with the largest weight."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from gotlang.types import ANY, FLOAT
 
 @final
 class Vote(Step, frozen=True):
-    """Each vote weighs 1, or `weight`, and is for the thought's value, or its `key`; the first thought that
-    has the winning one stays. `lower`: the weight is a score of which lower is better."""
+    """Each vote has the weight 1, or `weight`, and counts for the thought's value, or its `key`; the first
+    thought with the winning one is kept. `lower`: the weight is a score where lower is better."""
 
     weight: Expression | None
     lower: bool = False
@@ -69,9 +69,9 @@ def _verify(step: Vote, v: Verifying) -> PoolType:
 
 
 def _run(step: Vote, thoughts: Thoughts, running: Running) -> Thoughts:
-    """`Vote`: the first thought with the value that most have; ties go to the value that came first."""
+    """`Vote`: the first thought with the most frequent value; ties go to the value that came first."""
     if not thoughts:
-        raise OperationFailed("there is no thought to vote on")
+        raise OperationFailed("there are no thoughts to vote on")
     weight, key = step.weight, step.key
 
     def cast(thought: Thought) -> tuple[Any, float]:
@@ -84,7 +84,8 @@ def _run(step: Vote, thoughts: Thoughts, running: Running) -> Thoughts:
     weights: dict[Any, float] = {}
     first: dict[Any, Thought] = {}
     found = running.for_each(thoughts, cast)
-    # Of a score where lower is better, each thought weighs what the one at its place from the other end does.
+    # For a score where lower is better, each thought gets the weight of the one at its place from the other
+    # end.
     given = [value for _, (_, value) in found]
     ends = min(given) + max(given) if step.lower else 0.0
     for at, (voted, value) in found:

@@ -1,1 +1,1 @@
-"""What a program means: names, types and the shape of its graph, in tables beside the syntax tree."""
+"""Semantic analysis: names, types and the shape of the graph, in tables beside the syntax tree."""

@@ -1,4 +1,5 @@
-"""Checks what a study wants: objectives that settings can change, and bounds that runs can meet or miss."""
+"""Checks the objectives of a study, which settings must be able to change, and its bounds, which runs must be
+able to meet or miss."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ ABOUT = {
     "failures": "1 if the run failed, else 0",
     BASELINE: "the same quantity of the untuned program on the same rows",
 }
-"""What these are, in words."""
+"""Descriptions of these."""
 
 Interval = tuple[float, float]
 _ANY: Interval = (-math.inf, math.inf)
@@ -43,7 +44,7 @@ _RANGES: dict[str, Interval] = {
     **dict.fromkeys(("cost", "latency", "calls"), _ABOVE_0),
     **dict.fromkeys(("right", "failures"), _SHARE),
 }
-"""What a run that asks a model can cost, and what shares can be."""
+"""The possible costs of a run that calls a model, and the possible shares."""
 _LOWER = {"cost": True, "latency": True, "calls": True, "failures": True, "right": False}
 
 
@@ -56,13 +57,13 @@ class AimCheck(Struct, frozen=True):
     report: Report
 
     def lacking(self, node: n.Study) -> None:
-        """Report objectives and constraints of what a scheme does not give."""
+        """Report objectives and constraints of quantities that a scheme does not have."""
         found = [sides(constraint) for constraint in node.constraints]
         for quantity in (*(each for _, each in node.objectives), *(each[0] for each in found if each)):
             self._known(quantity)
 
     def pointless(self, node: n.Study) -> None:
-        """Report objectives that nothing can change and bounds that mean nothing."""
+        """Report objectives that nothing can change and bounds without effect."""
         seen: list[e.Expression] = []
         for word, objective in node.objectives:
             if objective in seen:
@@ -89,7 +90,7 @@ class AimCheck(Struct, frozen=True):
         return low < high and not free_names(node).keys() <= {"truth", *inputs}
 
     def _known(self, node: e.Expression) -> None:
-        """Report what a quantity needs and a scheme does not give."""
+        """Report a quantity that a scheme does not have."""
         names = free_names(node)
         for scheme in self.schemes:
             steps = self._operations(scheme)
@@ -109,7 +110,7 @@ class AimCheck(Struct, frozen=True):
         signature = self.symbols.metrics[name][1]
         for scheme in self.schemes:
             if found := misfit_of(signature, self.symbols.schemes[scheme]):
-                message = f"metric `{name}` does not fit the scheme `{scheme}`"
+                message = f"metric `{name}` does not match the scheme `{scheme}`"
                 self.report.error("GOT0603", message, place, found.why, help=found.help)
                 return
 
@@ -123,7 +124,7 @@ class AimCheck(Struct, frozen=True):
         return next(found, node.span)
 
     def _direction(self, word: str, node: e.Expression) -> None:
-        """Report an objective that wants the worse of a quantity whose better end is declared."""
+        """Report an objective in the opposite of the declared direction."""
         inner, lower = node, word == "minimize"
         while isinstance(inner, e.Unary) and inner.operator == "-":
             inner, lower = inner.operand, not lower
@@ -139,7 +140,7 @@ class AimCheck(Struct, frozen=True):
         if better is not None and better != lower:
             told = "less" if better else "more"
             help = f"write `{'minimize' if better else 'maximize'} {format_expression(inner)}`"
-            self._pointless(f"{told} of `{name}` is better, and this wants the opposite", node.span, help)
+            self._pointless(f"{told} of `{name}` is better; this is the opposite", node.span, help)
 
     def _failed(self, node: n.Study, word: str, objective: e.Expression) -> None:
         """Report a value of failed rows that no row with a result can beat."""
@@ -182,7 +183,7 @@ class AimCheck(Struct, frozen=True):
                 seen.append((quantity, least, limit, constraint.span))
 
     def _met(self, node: e.Expression, own: Interval, limit: Interval, sign: str, place: Span) -> bool:
-        """Whether some runs can meet a bound and some can miss it; reports where not."""
+        """Whether some runs can meet a bound and some can miss it; reports otherwise."""
         least, strict = sign in (">", ">="), sign in ("<", ">")
         best, wanted = (own[1], limit[0]) if least else (own[0], limit[1])
         worst, loosest = (own[0], limit[1]) if least else (own[1], limit[0])
@@ -204,7 +205,7 @@ class AimCheck(Struct, frozen=True):
     # ------------------------------------------------------------ intervals
 
     def interval(self, node: e.Expression, known: Mapping[str, Interval]) -> Interval:
-        """Between which numbers an expression lies, as far as declarations tell."""
+        """The interval of an expression, as far as declarations determine it."""
         match node:
             case e.Constant(value=int() | float() as value):
                 return float(value), float(value)

@@ -1,4 +1,4 @@
-"""Checks blocks: `match`, `search`, `first`, `race` and `Repeat(k)`, and what they leave."""
+"""Checks blocks: `match`, `search`, `first`, `race` and `Repeat(k)`, and their outputs."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class BlockChecker(Protocol):
     def branches(
         self, block: str, results: list[tuple[PoolType, n.Suite]], passed: PoolType | None = None
     ) -> PoolType:
-        """The output of a block of whose branches one runs; or none, which passes the pool on."""
+        """The output of a block of which one branch runs; or none, in which case the pool is unchanged."""
 
     def steady(
         self, node: n.Block, start: PoolType, again: Callable[[PoolType], tuple[PoolType, PoolType]]
     ) -> tuple[PoolType, PoolType]:
-        """What each round of a block can count on, and what it then leaves; `again` checks a round."""
+        """The facts that each round of a block can rely on, and its output; `again` checks a round."""
 
 
 def check_match(checker: BlockChecker, node: n.Match, pool: PoolType, scope: Scope) -> PoolType:
@@ -110,7 +110,7 @@ def _key(pattern: n.CasePattern | e.Constant) -> Key:
 
 
 def _possible(checker: BlockChecker, key: Key, place: Span, type_: Type, seen: Mapping[Key, Span]) -> bool:
-    """Whether a value may be what a pattern stands for, and no earlier branch is for that; else an error."""
+    """Whether a value may match a pattern that no earlier branch handles; otherwise an error."""
     if isinstance(type_, AnyType):
         return False
     if not possible(type_, key):
@@ -133,7 +133,7 @@ def _possible(checker: BlockChecker, key: Key, place: Span, type_: Type, seen: M
 
 
 def _known(checker: BlockChecker, keys: list[Key], type_: Type) -> Type:
-    """The type of the value where it is one of these; of a case that it never is, that case."""
+    """The type of the value if it matches one of these; for a case that it never has, that case."""
     if not keys:
         return ANY
     if all(possible(type_, key) for key in keys):
@@ -166,12 +166,12 @@ _SELECT = (
 
 
 def wider(entry: Type, left: Type) -> Type:
-    """The type that a block is entered with which left a type of thoughts."""
+    """The input type of a block whose output was a type of thoughts."""
     return entry if entry == EMPTY or has_error(left) else widened(entry, left) or entry
 
 
 def check_search(checker: BlockChecker, node: n.Search, pool: PoolType, scope: Scope) -> PoolType:
-    """Check a `search`; the state that it leaves, with its value for a score."""
+    """Check a `search`; returns the state that it outputs, with its value as a score."""
     report = checker.report
     root = value_pool(checker.expressions, node.root, pool, scope)
     checker.pools[id(node.root)] = root
@@ -210,7 +210,7 @@ def check_search(checker: BlockChecker, node: n.Search, pool: PoolType, scope: S
 
 
 def _clauses(checker: BlockChecker, node: n.Search, where: Scope) -> None:
-    """Check what the head says, once each."""
+    """Check the clauses of the head, without duplicates."""
     report = checker.report
     seen: set[str] = set()
     for clause in node.clauses:
@@ -239,7 +239,7 @@ def _clauses(checker: BlockChecker, node: n.Search, where: Scope) -> None:
 
 
 def _selection(checker: BlockChecker, value: e.Expression, where: Scope) -> None:
-    """Check how the next state is selected: a name, or a choice between them."""
+    """Check the selection strategy: a name, or a choice between names."""
     if isinstance(value, e.Conditional):
         checker.expressions.expect(value.condition, where, BOOL, "a condition")
         _selection(checker, value.then, where)
@@ -253,7 +253,7 @@ def _selection(checker: BlockChecker, value: e.Expression, where: Scope) -> None
 
 
 def _again(checker: BlockChecker, part: n.Suite, word: str, state: PoolType, left: PoolType) -> Type:
-    """The type of a state that a part leaves, which it must take again."""
+    """The type of a state that a part outputs, which must be that of its input."""
     if has_error(left.type) or accepts(state.type, left.type):
         return state.type
     message = f"`{word}` must leave states: {widen(state.type)}"
@@ -270,11 +270,11 @@ def _one(checker: BlockChecker, part: n.Suite, word: str, left: PoolType) -> Non
 
 
 def check_first(checker: BlockChecker, node: n.First, pool: PoolType, scope: Scope) -> PoolType:
-    """Check a `first` or a `race`; what it leaves, which any of its lines may have left."""
+    """Check a `first` or a `race`; returns its output, which is that of any alternative."""
     word = "race" if node.way == "race" else "first"
     span = node.lines[0].span
-    if len(node.lines) < 2 and span.start < span.end:  # of a broken line nothing is left, and that is told
-        message, help = f"`{word}` needs several lines, and this is one", "add another below it"
+    if len(node.lines) < 2 and span.start < span.end:  # reported as unreadable
+        message, help = f"`{word}` needs several alternatives, and this is one", "add another below it"
         checker.report.error("GOT0752", message, span, help=help)
     results = [(checker.suite(line, pool, scope.inside()), line) for line in node.lines]
     found = checker.branches(word, results)
@@ -304,7 +304,7 @@ def check_again(checker: BlockChecker, node: n.Step, scope: Scope) -> None:
 
 
 def check_repeated(checker: BlockChecker, node: n.Repeated, pool: PoolType, scope: Scope) -> PoolType:
-    """Check a block or a scheme's call that is repeated; the pool it leaves."""
+    """Check a block or a scheme's call that is repeated; returns its output."""
     value = node.body.statements[0]
     called = value.value if isinstance(value, n.Evaluate) else None
     schemes = checker.symbols.schemes
@@ -337,7 +337,7 @@ def _is_repeat(checker: BlockChecker, again: n.Step, *, block: bool = False) -> 
 def _check_settings(
     checker: BlockChecker, again: n.Step, repeated: Iterable[n.Statement], scope: Scope
 ) -> None:
-    """Check the settings of a `Repeat`, and that what it repeats can differ."""
+    """Check the settings of a `Repeat`, and that the repetitions can differ."""
     check_settings(again, REPEAT, scope, checker.expressions)
     temperature, k = setting(again, "temperature"), setting(again, "k")
     inner = (part for one in repeated for part in walk(one))
@@ -368,7 +368,7 @@ def _number(node: e.Expression | None) -> Any:
 
 
 def _temperatures(nodes: Iterable[e.Node], symbols: Symbols, seen: set[str]) -> Iterator[Any]:
-    """The temperatures of what asks a model in some statements, and in what they call; None: not known."""
+    """The temperatures of model calls in some statements, and in what they call; None: not known."""
     for node in (inner for root in nodes for inner in walk(root)):
         own = None
         if isinstance(node, n.Step):

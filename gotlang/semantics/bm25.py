@@ -29,7 +29,7 @@ def words_of(text: str) -> list[str]:
 
 @final
 class Ranking:
-    """Texts that were added, by how well they fit a query."""
+    """A ranking of texts by how well they match a query."""
 
     __slots__ = ("_found", "_lengths", "_weights")
 

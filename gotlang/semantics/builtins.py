@@ -1,4 +1,4 @@
-"""The built-in functions: their types and what they do.
+"""The built-in functions: their types and implementations.
 
 All are pure; they depend on their arguments only, and raise nothing but EvaluationError.
 """
@@ -62,8 +62,8 @@ CONSTANTS = {"pi": math.pi}
 
 @final
 class BuiltinType(Struct, frozen=True):
-    """What a built-in takes (`rest`: any number more) and gives. A call decides what variables stand for: the
-    smallest type that fits all values there."""
+    """The parameters of a built-in (`rest`: any further number) and its result. A call binds type variables
+    to the smallest type of all values there."""
 
     takes: tuple[Type, ...]
     gives: Type
@@ -77,7 +77,7 @@ class BuiltinType(Struct, frozen=True):
 
 @final
 class Builtin(Struct, frozen=True):
-    """A built-in function: the types it has (a call has the first that fits), and what it does."""
+    """A built-in function: its types (a call has the first that matches), and a description."""
 
     name: str
     types: tuple[BuiltinType, ...]
@@ -99,7 +99,7 @@ def _typed(*takes: Type, gives: Type, rest: Type | None = None) -> BuiltinType:
 
 
 def _builtin(*takes: Type | BuiltinType, gives: Type = DYNAMIC) -> Callable[[_Function], _Function]:
-    """Registers a function as the built-in of its name, described by the first line of its docstring."""
+    """Registers a function as the built-in with its name, described by the first line of its docstring."""
     several = tuple(type_ for type_ in takes if isinstance(type_, BuiltinType))
     one = tuple(type_ for type_ in takes if not isinstance(type_, BuiltinType))
 
@@ -256,7 +256,7 @@ def concat(*lists: Sequence[Any]) -> list[Any]:
 
 @_builtin(_typed(STR, INT, gives=TEXTS), _typed(LIST, INT, gives=ListType(LIST)))
 def chunks(values: Sequence[Any], parts: int) -> list[Any]:
-    """A list split into so many parts of equal length; the first ones may be longer by one."""
+    """A list split into this number of parts of equal length; the first ones may be longer by one."""
     if parts < 1:
         raise EvaluationError("`chunks` into fewer than one part")
     if parts > MAX_ELEMENTS:
@@ -333,7 +333,7 @@ def references(text: str) -> list[int]:
 
 
 def _references(text: str) -> re.Pattern[str]:
-    """How a text refers: `#1`, as in MuSiQue, may be a number one anywhere else."""
+    """The form of references in a text: `#1`, as in MuSiQue, may mean "number one" in other texts."""
     return _REFERENCE if _REFERENCE.search(text) else _MARK
 
 
@@ -362,7 +362,7 @@ def matches(text: str, pattern: str) -> bool:
 
 @_builtin(STR, gives=STR)
 def escape(text: str) -> str:
-    """The regular expression of a text and no other."""
+    """The regular expression that matches exactly this text."""
     from gotlang.answers.regex import escaped
 
     return escaped(text)
@@ -413,7 +413,7 @@ def _cosine(left: list[float], right: list[float]) -> float:
 _ARTICLES = lazy_pattern(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~""")
 _WHOLE = frozenset({"yes", "no", "noanswer"})
-"""Answers that agree as a whole or not at all."""
+"""Answers that match as a whole or not at all."""
 
 
 def normal(text: str) -> str:
@@ -485,7 +485,7 @@ for _name, _types, _call, _doc in (
     ("sum", _SUM, _sum, "0 for an empty list"),
     ("min", _MOST, lambda *values: min(_pool("min", values)), _OF_MANY),
     ("max", _MOST, lambda *values: max(_pool("max", values)), _OF_MANY),
-    ("round", _ROUND, round, "to the nearest whole number, or to so many digits; halves go to the even one"),
+    ("round", _ROUND, round, "to the nearest whole number, or to this many digits; halves go to even"),
     ("abs", _SAME, abs, "absolute value"),
     ("exp", _REAL, _guarded(math.exp), "e to the power"),
     ("log", _REAL, _guarded(math.log), "natural logarithm"),
@@ -511,11 +511,11 @@ for _name, _types, _call, _doc in (
 
 
 Found = dict[str, Type]
-"""The types that variables stand for in a call."""
+"""The types of variables in a call."""
 
 
 def result(builtin: Builtin, given: Sequence[Type]) -> Type | None:
-    """What a built-in gives for arguments of some types; None if it does not take them."""
+    """The result type of a built-in for arguments of some types; None if it does not accept them."""
     results = []
     for type_ in builtin.types:
         found: Found = {}
@@ -528,7 +528,7 @@ def result(builtin: Builtin, given: Sequence[Type]) -> Type | None:
 
 
 def with_pattern(node: Call, found: Type, report: Report) -> Type:
-    """The type found for a call; a regular expression that is wrong in one of `matches` is reported."""
+    """The type found for a call; an invalid regular expression in `matches` is reported."""
     pattern = node.arguments[-1].value if node.function.text == "matches" else None
     if isinstance(pattern, Constant) and (wrong := wrong_in_regex(str(pattern.value))) is not None:
         report.error("GOT0731", f"`matches`: {wrong[0]}", pattern.place(wrong[1]))
@@ -536,13 +536,14 @@ def with_pattern(node: Call, found: Type, report: Report) -> Type:
 
 
 def parameters(type_: BuiltinType, count: int) -> tuple[Type, ...]:
-    """The types that a built-in takes, for a call with so many arguments if it takes any number."""
+    """The parameter types of a built-in for a call with this number of arguments, if it accepts it."""
     further = count - len(type_.takes)
     return type_.takes + (type_.rest,) * further if type_.rest is not None and further > 0 else type_.takes
 
 
 def misfit(builtin: Builtin, given: Sequence[Type]) -> tuple[int, Type]:
-    """The first argument that a built-in does not take, and what it should be, where most fit."""
+    """The first argument that a built-in does not accept, and the expected types, in the signature that
+    matches most."""
     best: tuple[int, Type] = (-1, NEVER)
     for type_ in builtin.types:
         found: Found = {}
@@ -564,7 +565,7 @@ def substituted(type_: Type, found: Found, keep: bool = False) -> Type:
 
 
 def _solve(wanted: Type, given: Type, found: Found) -> bool:
-    """Whether an argument fits, with the variables of its type widened by it."""
+    """Whether an argument matches, with the variables of its type widened by it."""
     match wanted, given:
         case TypeVariable(name=name), _:
             joined = join(found.get(name, NEVER), given)

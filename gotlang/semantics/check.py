@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 @final
 class Checked(Struct, frozen=True):
-    """A checked program, with what is known of its nodes in tables keyed by their identity.
+    """A checked program, with facts about its nodes in tables keyed by their identity.
 
     `pools` are the pools of statements, `arguments` the arguments of calls by parameter, `named` the
     `foreach` blocks after which the element's name means the results, `exhaustive` each `if` of which some
-    condition always holds, `casts` the bindings whose type the run checks.
+    condition is always true, `casts` the bindings whose type the run checks.
     """
 
     modules: tuple[n.Module, ...]
@@ -74,11 +74,11 @@ def check(
 ) -> Checked:
     """Check a program: its own module first, then those it imports.
 
-    `functions` are what Python provides in addition to the program's imports. `targets` are the
-    programs that studies name, by the identity of the study's node; None for one that cannot be read.
-    `sources` are the texts of the modules by name, for the places inside templates. `mentioned` are names
-    that Python which changes graphs may use. `ascribed` are types that expressions must have, by identity.
-    `seen` is told what editors ask.
+    `functions` are provided by Python in addition to the program's imports. `targets` are the programs that
+    studies name, by the identity of the study's node; None for one that cannot be read. `sources` are the
+    texts of the modules by name, for the places inside templates. `mentioned` are names that Python which
+    changes graphs may use. `ascribed` are types that expressions must have, by identity. `seen` is called
+    with what editors show.
     """
     report = Report()
     modules, wrong = _with_returns(modules, report)
@@ -119,7 +119,7 @@ def check(
                 if id(d) in known:
                     target = known[id(d)]
                 elif d.program is None and any(map(n.is_lost, d.options)):
-                    target = None  # of which program, may be lost
+                    target = None  # its program may be unreadable
                 else:
                     target = _itself(d, modules[0], symbols, report)
                 check_study(d, target, report)
@@ -146,7 +146,8 @@ def check(
 
 
 def _with_returns(modules: tuple[n.Module, ...], report: Report) -> tuple[tuple[n.Module, ...], set[int]]:
-    """Modules whose schemes return only at their end, and the statements of which no more is to be said."""
+    """Modules whose schemes return only at their end, and the statements for which no further errors are
+    reported."""
     found, wrong = [], set[int]()
     for module in modules:
         declarations = list(module.declarations)
@@ -159,8 +160,8 @@ def _with_returns(modules: tuple[n.Module, ...], report: Report) -> tuple[tuple[
 
 
 def _check_schemes(schemes: list[n.Scheme], pipelines: PipelineChecker, report: Report) -> None:
-    """Check schemes, and again those that call one of whose thoughts less is known than was taken for granted
-    (as in a recursion, which starts from everything)."""
+    """Check schemes, and repeat the check of those that call one whose thoughts have fewer facts than was
+    assumed (as in a recursion, which starts from all facts)."""
     facts, found = pipelines.symbols.facts, dict[str, list[Diagnostic]]()
     order = list(callees_first(schemes))
     left = {node.name.text for node, _ in order}

@@ -1,4 +1,5 @@
-"""What a condition says of the types of names, fields and elements where it holds, and where it does not."""
+"""Type narrowing: the types of names, fields and elements where a condition is true, and where it is
+false."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from gotlang.syntax.walk import walk
 from gotlang.types import NEVER, NONE, OptionalType, RecordType, Type, accepts, narrowed, optional, present
 
 Infer = Callable[[e.Expression, Scope], Type]
-"""The type of an expression in a scope; nothing is reported."""
+"""Infers the type of an expression in a scope, without reports."""
 
 
 def is_subject(node: e.Expression) -> TypeGuard[e.Reference | e.Field | e.Index]:
-    """Whether an expression is one whose type a condition may narrow."""
+    """Whether a condition may narrow the type of an expression."""
     match node:
         case e.Reference():
             return True
@@ -40,7 +41,7 @@ def of_pool(node: object) -> bool:
 
 
 def facts(condition: e.Expression, holds: bool, scope: Scope, infer: Infer) -> Narrowed:
-    """The types of subjects where a condition holds, or where it does not."""
+    """The types of subjects where a condition is true, or false."""
     match condition:
         case e.Unary(operator="not", operand=operand):
             return facts(operand, not holds, scope, infer)
@@ -68,7 +69,7 @@ def facts(condition: e.Expression, holds: bool, scope: Scope, infer: Infer) -> N
 def _equal(
     node: e.Expression, others: Sequence[e.Expression], same: bool, scope: Scope, infer: Infer
 ) -> Narrowed:
-    """What is known where a subject is one of others, or none of them."""
+    """The facts if a subject is one of others, or none of them."""
     if not is_subject(node):
         return {}
     found = infer(node, scope)
@@ -92,7 +93,7 @@ def _equal(
 
 
 def _among(type_: Type, texts: list[str | None], same: bool) -> Type:
-    """A type where the value is one of some texts and none, or none of them; NEVER where it cannot be."""
+    """A type where the value is one of some texts and none, or none of them; NEVER if that is impossible."""
     if type_ == NONE:
         return NONE if (None in texts) is same else NEVER
     if same and texts == [None] and not accepts(type_, NONE):
@@ -114,7 +115,7 @@ def inside(known: Narrowed, pool: PoolType, scope: Scope) -> tuple[PoolType, Sco
 
 
 def narrowed_thought(type_: Type, name: str, found: Narrowed) -> Type:
-    """The type of a thought of which a condition about `name`, its fields and theirs holds."""
+    """The type of a thought for which a condition on `name`, its fields and their fields is true."""
     for subject, fact in found.items():
         fields: list[str] = []
         while isinstance(subject, e.Field):

@@ -1,4 +1,4 @@
-"""The declarations of a program, in tables by kind: types, their cases, and signatures made of them."""
+"""The declarations of a program, in tables by kind: types, their cases, and signatures with these types."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ _ELSEWHERE = {
     "double": "write `float`",
     "object": "write a record such as `{name: str, age: int}`",
 }
-"""Names of types in Python and other languages, and what is written here."""
+"""Names of types in Python and other languages, and the equivalents here."""
 MAX_TYPE = 200
-"""The most parts of a type, with named types expanded."""
+"""Maximum number of parts of a type, with named types expanded."""
 
 
 def resolve_type(node: n.TypeNode, symbols: Symbols, report: Report) -> Type:
-    """The type that a type's text means; `ANY` after an error."""
+    """The type of a type's text; `ANY` after an error."""
     return opened(_Resolver(symbols, report).part(node))
 
 
 def declare_types(aliases: list[n.TypeAlias], symbols: Symbols, report: Report) -> None:
-    """Add types, whose names differ, to the symbols, and the cases of those that are alternatives."""
+    """Add types with unique names to the symbols, and the cases of unions."""
     table = _TypeTable(aliases, report)
     resolver = _Resolver(symbols, report, table)
     endless = _endless(table, report)
@@ -74,7 +74,7 @@ def declare_types(aliases: list[n.TypeAlias], symbols: Symbols, report: Report) 
     for name, recursive in resolver.recursive.items():
         found = symbols.cases.get(name) or resolver.aliases.get(name, ANY)
         recursive.complete(ANY if isinstance(found, Recursive) else found)
-    for name in table.aliases:  # in the order of the text
+    for name in table.aliases:  # in source order
         symbols.types[name] = opened(resolver.aliases[name])
 
 
@@ -103,7 +103,7 @@ class _TypeTable:
                     self.cases[name], self.owners[name] = case, alias
 
     def inside(self, alias: n.TypeAlias) -> Iterator[n.TypeAlias]:
-        """The declarations that one names."""
+        """The declarations that one refers to."""
         for node in walk(alias.type):
             if isinstance(node, n.NamedType | n.CaseTypeNode):
                 owner = self.owners.get(node.name.text)
@@ -111,7 +111,7 @@ class _TypeTable:
                     yield owner
 
     def parts_first(self) -> list[n.TypeAlias]:
-        """The declarations in an order in which each comes after what it names, unless that names it."""
+        """The declarations in an order in which each comes after those it refers to, except for cycles."""
         ordered: list[n.TypeAlias] = []
         seen: set[str] = set()
         waiting = [(alias, False) for alias in reversed(self.aliases.values())]
@@ -126,7 +126,7 @@ class _TypeTable:
         return ordered
 
     def definition(self, name: str) -> str:
-        """All that is declared of a name and of what it is made of, as one text."""
+        """The declarations of a name and of its parts, as one text."""
         seen: dict[str, n.TypeAlias] = {}
         waiting = [self.owners[name]]
         while waiting and len(seen) <= MAX_TYPE:
@@ -137,7 +137,7 @@ class _TypeTable:
         return "; ".join(f"{known} = {seen[known].type!r}" for known in sorted(seen))
 
     def held(self, node: n.TypeNode, endless: Container[str]) -> str | None:
-        """The name of an endless type or case that each value of a type holds; None where there is none."""
+        """The name of an infinite type or case that each value of a type contains; None if there is none."""
         match node:
             case n.NamedType(name=name) if name.text in endless:
                 return name.text
@@ -159,7 +159,8 @@ class _TypeTable:
 
 
 def _endless(table: _TypeTable, report: Report) -> set[str]:
-    """The types whose values would hold others of them without end; an error for each that comes round."""
+    """The types whose values would contain others of them without end; an error for each that refers to
+    itself."""
     nodes: dict[str, n.TypeNode] = {alias.name.text: alias.type for alias in table.parts_first()}
     nodes.update(table.cases)
     endless, before = set(nodes), len(nodes) + 1
@@ -184,7 +185,7 @@ def _endless(table: _TypeTable, report: Report) -> set[str]:
 
 @final
 class _Resolver:
-    """Gives texts of types their meaning; those of a `table` are being declared."""
+    """Resolves texts of types; those of a `table` are being declared."""
 
     def __init__(self, symbols: Symbols, report: Report, table: _TypeTable | None = None) -> None:
         self.symbols = symbols
@@ -194,7 +195,7 @@ class _Resolver:
         self.recursive: dict[str, Recursive] = {}
 
     def declare(self, alias: n.TypeAlias) -> None:
-        """Add one type, all parts of which are there or recursive."""
+        """Add one type, all parts of which are declared or recursive."""
         name = alias.name.text
         found = self.part(alias.type) if not cases_in(alias) else self._alternatives(cases_in(alias), True)
         if not isinstance(found, Recursive) and not within(found, MAX_TYPE, MAX_DEPTH):
@@ -207,7 +208,7 @@ class _Resolver:
         self.aliases[name] = found
 
     def part(self, node: n.TypeNode) -> Part:
-        """The type that a text means; `ANY` after an error."""
+        """The type of a text; `ANY` after an error."""
         match node:
             case n.UnionTypeNode(values=values):
                 if len(set(values)) < len(values):
@@ -220,7 +221,7 @@ class _Resolver:
             case n.AlternativesNode(cases=cases):
                 return self._alternatives(cases)
             case n.PartType():
-                return ANY  # of an input that no later stage sees
+                return ANY  # of an input that later stages do not see
             case n.OptionalTypeNode(type=inside):
                 found = self.part(inside)
                 return OptionalType(found) if isinstance(found, Recursive) else optional(found)
@@ -239,7 +240,7 @@ class _Resolver:
                 yield name, self.part(field.type)
 
     def _alternatives(self, nodes: Iterable[n.CaseTypeNode], declares: bool = False) -> Type:
-        """One of some cases, which a `type` declares, and any other place only names."""
+        """A union of some cases, which a `type` declares, and other places only name."""
         cases: dict[str, RecordType] = {}
         for node in nodes:
             name = node.name.text
@@ -253,7 +254,7 @@ class _Resolver:
             elif self.table is not None and name in self.table.cases:
                 cases[name] = self._case(node, self.table.cases[name])
             elif declares:
-                return ANY  # its name is another declaration's, and that was said
+                return ANY  # its name is another declaration's, which is reported
             elif name in self.symbols.cases:
                 cases[name] = self.symbols.cases[name]
             else:
@@ -301,7 +302,7 @@ class _Resolver:
         return ANY if found is None else found
 
     def _found(self, name: Identifier) -> Part | None:
-        """The type of a name; None if there is none, which is reported."""
+        """The type with a name; None if there is none, which is reported."""
         text, symbols = name.text, self.symbols
         if text in SIMPLE:
             return SIMPLE[text]
@@ -365,7 +366,7 @@ def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
             case n.Param() if declare(d.name):
                 symbols.nodes[d.name.text] = d
             case n.Prompt() | n.Scheme():
-                # A prompt is called by steps, where no built-in can stand, so it may be named like one.
+                # A prompt is called by steps, which cannot call built-ins, so it may have the name of one.
                 if declare(d.name, prompt=isinstance(d, n.Prompt)):
                     truth = d.truth if isinstance(d, n.Scheme) else None
                     table = symbols.prompts if isinstance(d, n.Prompt) else symbols.schemes
@@ -383,7 +384,7 @@ def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
                 )
                 symbols.nodes[d.name.text] = d
             case n.Metric() if declare(d.name, PREDEFINED, prompt=True):
-                # It is never called, so it may be named like a built-in, too.
+                # It is never called, so it may have the name of a built-in, too.
                 known = _parameters(d.parameters, symbols, report, {"truth", "result"})
                 symbols.metrics[d.name.text] = d, Signature(d.name.text, known, SIMPLE["float"])
             case n.ImportPython(functions=functions):
@@ -396,7 +397,7 @@ def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
 
 
 def add_function(node: n.PythonFunction, symbols: Symbols, report: Report) -> None:
-    """Enter a Python function, with the type of what it returns if the program says it."""
+    """Add a Python function, with its result type if the program declares it."""
     symbols.functions[node.name.text] = node.name.span
     if node.result is not None:
         result = symbols.results[node.name.text] = resolve_type(node.result, symbols, report)

@@ -1,6 +1,6 @@
 """The types of expressions and calls: one method for each kind of node.
 
-All errors are reported; the type of what has one is `ANY`.
+All errors are reported; the type of an expression with an error is `ANY`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ExpressionChecker:
     """Infers types. `arguments` has, for each call of a declared name, its arguments by parameter."""
 
     def __init__(self, symbols: Symbols, report: Report, *, notes: bool = False) -> None:
-        """`notes`: `score(it, "%1")` is a number that was asked for, as in the IR."""
+        """`notes`: `score(it, "%1")` is the result of a call, as in the IR."""
         self.notes = notes
         self.symbols = symbols
         self.report = report
@@ -75,8 +75,8 @@ class ExpressionChecker:
         self._error = report.error
 
     def infer(self, node: e.Expression, scope: Scope, wanted: Type | None = None) -> Type:
-        """The type of an expression with the names of `scope`; `wanted` is that of its place, where lists and
-        records are looked at part by part."""
+        """The type of an expression with the names of `scope`; `wanted` is that of its place, with which
+        lists and records are compared part by part."""
         if scope.narrowing and conditions.is_subject(node):
             found = scope.narrowed_type(node, conditions.names_of(node))
             if found is not None:
@@ -122,7 +122,7 @@ class ExpressionChecker:
                 return self._case(node, scope)
 
     def expect(self, node: e.Expression, scope: Scope, wanted: Type, what: str) -> Type:
-        """Infer a type, and report an error if it is not the one wanted; `what` names the place."""
+        """Infer a type, and report an error if it is not the expected one; `what` names the place."""
         found = self.infer(node, scope, wanted)
         if not accepts(wanted, found):
             self.mismatch(node, wanted, found, f"{what} must be {wanted}")
@@ -131,37 +131,37 @@ class ExpressionChecker:
     def mismatch(
         self, node: e.Expression, wanted: Type, found: Type, message: str, notes: tuple[str, ...] = ()
     ) -> None:
-        """Report an expression of another type than the one wanted, with what to write instead."""
+        """Report an expression of another type than the expected one, with advice."""
         code, help = code_and_help(node, wanted, found, self.symbols.provided)
         self._error(code, message, node.span, f"this is {widen(found)}", notes=notes, help=help)
 
     def facts(self, condition: e.Expression, scope: Scope, holds: bool = True) -> Narrowed:
-        """What is known of types where a condition holds, or where it does not."""
+        """The narrowed types where a condition is true, or false."""
         return conditions.facts(condition, holds, scope, self.quiet)
 
     def quiet(self, node: e.Expression, scope: Scope) -> Type:
-        """The type of an expression; nothing is reported."""
+        """The type of an expression, without reports."""
         before = len(self.report.diagnostics)
         found = self.infer(node, scope)
         del self.report.diagnostics[before:]
         return found
 
     def where(self, condition: e.Expression, scope: Scope, holds: bool = True) -> Scope:
-        """The scope where a condition holds, or where it does not."""
+        """The scope where a condition is true, or false."""
         return scope.narrowed(self.facts(condition, scope, holds))
 
     def inside(
         self, condition: e.Expression, holds: bool, pool: PoolType, scope: Scope, whole: Scope
     ) -> tuple[PoolType, Scope]:
-        """The pool and the names where a condition, which sees those of `whole`, holds or does not."""
+        """The pool and the names where a condition, which sees those of `whole`, is true or false."""
         return conditions.inside(self.facts(condition, whole, holds), pool, scope)
 
     def selected(self, condition: e.Expression, pool: PoolType, each: Scope) -> Type:
-        """The type of the thoughts of a pool of which a condition holds."""
+        """The type of the thoughts of a pool for which a condition is true."""
         return conditions.narrowed_thought(pool.type, "it", self.facts(condition, each))
 
     def _solid(self, node: e.Expression, found: Type, wanted: Type = DYNAMIC) -> Type:
-        """The type of what is taken apart or computed with: neither none nor `any`, which are reported."""
+        """The type of an operand of a computation: none and `any` are errors."""
         if isinstance(found, OptionalType | DynamicType) or found == NONE:
             code, help = code_and_help(node, wanted, found, self.symbols.provided)
             what = "`any` needs a type before it is used" if found == DYNAMIC else "this may be none"
@@ -170,11 +170,11 @@ class ExpressionChecker:
         return found
 
     def condition(self, node: e.Expression, scope: Scope, what: str = "a condition") -> None:
-        """Infer what must be true or false."""
+        """Infer an expression that must be true or false."""
         self.expect(node, scope, BOOL, what)
 
     def elements(self, node: e.Expression, scope: Scope) -> Type:
-        """The type of the elements of what a loop iterates over."""
+        """The type of the elements that a loop iterates over."""
         found = self._solid(node, self.infer(node, scope), ListType(INT))
         if (list_ := listed(found)) is not None:
             return list_.element
@@ -189,7 +189,7 @@ class ExpressionChecker:
         self, names: Sequence[e.Identifier], element: Type, iterable: e.Expression | None, place: Span
     ) -> list[Variable]:
         """The names of a loop over elements of a type: the element's, or those of the two parts of a pair.
-        `iterable` is what the loop goes over; None for the current thoughts."""
+        `iterable` is the expression that the loop iterates over; None for the current thoughts."""
         if len(names) == 1:
             return [Variable(names[0].text, element, "value", names[0].span)]
         types: tuple[Type, Type] = (ANY, ANY)
@@ -302,7 +302,7 @@ class ExpressionChecker:
             if operator in {"in", "not in"}:
                 self._membership(span, left, right)
             elif operator in {"==", "!="}:
-                if NONE in (left, right):  # `elif n != none` may ask again what is known by now
+                if NONE in (left, right):  # `elif n != none` may repeat what is known already
                     left, right = (self.infer(side, Scope(scope)) for side in (left_node, right_node))
                 self._equality(span, left, right)
             else:
@@ -360,7 +360,7 @@ class ExpressionChecker:
         return found or ANY
 
     def _alike(self, nodes: Iterable[e.Expression], scope: Scope, wanted: Type | None = None) -> Type:
-        """The type that values have in common; an error at the first that has none with those before."""
+        """The common type of values; an error at the first one without a common type with those before."""
         found: Type = NEVER
         types = [self.infer(node, scope, wanted) for node in nodes]
         if wanted is not None and all(accepts(wanted, type_) for type_ in types):
@@ -376,8 +376,8 @@ class ExpressionChecker:
         return found
 
     def _record(self, node: e.RecordDisplay, scope: Scope, wanted: Type) -> Type:
-        """The type of a record. One that takes over the fields of others has no new ones, and keeps their
-        types, unless another record is wanted where it stands."""
+        """The type of a record. One that spreads another has no new fields, and keeps their types, unless
+        another record is expected in its place."""
         fields: dict[str, Type] = {}
         taken, mapping = set[str](), False
         given: set[str] = set()
@@ -387,7 +387,7 @@ class ExpressionChecker:
             if name is None:
                 spread = self._solid(value, self.infer(value, scope))
                 if isinstance(spread, RecordType):
-                    owner = spread  # whose name stays, where its fields' types do
+                    owner = spread  # whose name stays if its fields' types do
                     fields |= spread.fields
                     taken |= {name for name, _ in spread.fields}
                     given -= taken
@@ -410,7 +410,7 @@ class ExpressionChecker:
         return ANY if mapping else owner if made == owner and owner is not None else made
 
     def _taken_over(self, name: str, value: e.Expression, fields: dict[str, Type], found: Type) -> Type:
-        """The type of a field that a record has instead of the one it took over."""
+        """The type of a field that replaces one of the spread record."""
         old = fields.get(name)
         if old is None:
             note = f"it has: {', '.join(fields)}"
@@ -486,7 +486,7 @@ class ExpressionChecker:
         found = value.field(name)
         if found is None and isinstance(value, UnionType) and any(case.field(name) for case in value.cases):
             message = f"not every case of {value} has a field `{name}`"
-            help = f"look at the cases in a `match {format_expression(node.value)}:`"
+            help = f"distinguish the cases in a `match {format_expression(node.value)}:`"
             self._error("GOT0208", message, node.span, help=help)
         elif found is None:
             names = [name for name, _ in value.fields] if isinstance(value, RecordType) else ["type"]
@@ -496,7 +496,7 @@ class ExpressionChecker:
         return found or ANY
 
     def _case(self, node: e.Case, scope: Scope) -> Type:
-        """One of the alternatives of a declared type, with exactly its fields."""
+        """One of the cases of a declared type, with exactly its fields."""
         name, span = node.case.text, node.case.span
         declared = self.symbols.cases.get(name)
         wanted = dict(declared.fields[1:]) if declared is not None else {}
@@ -524,7 +524,7 @@ class ExpressionChecker:
         for key, (value, found) in given.items():
             if key not in wanted:
                 self.report.unknown("GOT0208", "field", key, value.span, wanted, note)
-                missing = missing[1:]  # most likely one of those, and said here
+                missing = missing[1:]  # most likely one of those, and reported here
             elif not accepts(wanted[key], found):
                 self.mismatch(value, wanted[key], found, f"`{key}` of `{name}` must be {wanted[key]}")
         if missing:
@@ -612,7 +612,7 @@ class ExpressionChecker:
         if name in BUILTINS:
             return self._builtin(node, BUILTINS[name], scope)
         known = symbols.callables()
-        for argument in node.arguments:  # what is given to an unknown function may be a prompt or a score
+        for argument in node.arguments:  # the argument of an unknown function may be a prompt or a score
             if name in known or getattr(argument.value, "name", "") not in known:
                 self.infer(argument.value, scope)
         if name in symbols.functions:
@@ -628,7 +628,7 @@ class ExpressionChecker:
             help = f"call it in a step of its own: `answer = {name}(...)`"
             self._error("GOT0209", f"scheme `{name}` cannot be called in an expression", node.span, help=help)
         elif name in symbols.metrics:
-            help = "declare a `score` for what steps look at"
+            help = "declare a `score` for use in steps"
             message = f"metric `{name}` is measured after the run, and cannot be called"
             self._error("GOT0209", message, node.span, help=help)
         else:
@@ -662,8 +662,8 @@ class ExpressionChecker:
         return result
 
     def _fact(self, name: str, variable: Variable, span: Span, scope: Scope) -> None:
-        """Report a function of a thought that asks for what is not known of it."""
-        early = "write the score itself, which is evaluated as soon as a sample is there: `until=len(it) > 2`"
+        """Report a function of a thought that needs an unknown fact."""
+        early = "write the score itself, which is evaluated as soon as a sample arrives: `until=len(it) > 2`"
         if name in FACT_OF:
             help = early if name == "score" and scope.unasked() == "`until`" else ""
             require(FACT_OF[name], variable.facts, f"`{variable.name}`", span, self.report, help)

@@ -1,4 +1,4 @@
-"""What is known of thoughts: what a program asks of it, and what schemes leave of it."""
+"""Facts about thoughts: those that a program requires, and those of the outputs of schemes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FACT_OF: Mapping[str, Fact] = {
     "confidence": "log-probabilities",
     "tokens": "log-probabilities",
 }
-"""What the functions of a thought need to know of it."""
+"""The facts that the functions of a thought need."""
 
 _MISSING: Mapping[Fact, tuple[str, str, str]] = {
     "score": ("GOT0314", "no score", "put a `Score() ...` before it"),
@@ -27,13 +27,13 @@ _MISSING: Mapping[Fact, tuple[str, str, str]] = {
     "log-probabilities": (
         "GOT0322",
         "no log-probabilities",
-        "write `logprobs true` in the prompt, or `logprobs=true` on the step that asks it",
+        "write `logprobs true` in the prompt, or `logprobs=true` on the step that calls it",
     ),
 }
 
 
 def require(fact: Fact, facts: Facts, what: str, span: Span, report: Report, help: str = "") -> None:
-    """Report thoughts of which a fact is asked that is not known; `what` names them."""
+    """Report thoughts without a required fact; `what` names them."""
     if not facts.has(fact):
         code, missing, usual = _MISSING[fact]
         verb = "have" if what == "these thoughts" else "has"
@@ -43,13 +43,13 @@ def require(fact: Fact, facts: Facts, what: str, span: Span, report: Report, hel
 
 
 def leaving_one(facts: Facts) -> str:
-    """How a block ends that leaves one of several thoughts, of which so much is known."""
+    """How to end a block with one of several thoughts, of which these facts are known."""
     unscored = "`Vote()`, or with `Score() ...` and `KeepBestN(1)`"
     return f"end with {'`KeepBestN(1)` or `Vote()`' if facts.scored else unscored}"
 
 
 def require_one_score(facts: Facts, span: Span, report: Report) -> None:
-    """Report thoughts that are compared by their scores, and may have different ones."""
+    """Report thoughts that are compared by their scores and may have different ones."""
     if len(facts.scores) < 2:
         return
     first, *others = facts.scores
@@ -66,25 +66,25 @@ def require_one_score(facts: Facts, span: Span, report: Report) -> None:
 _INSTEAD: Mapping[str, str] = {
     "`until`": "leave `until` out, and write `Score()` and `KeepBestN(1)` after the step",
     "`ValidateAndImprove`": "write a `repeat` with `Validate()` and `Improve()` in it",
-    "a comprehension": "ask in a block, `foreach x in xs:` with `Pool() {}(x)` in it, and use `x` after it",
-    "`after`": "ask in a step before the block, and use its name",
+    "a comprehension": "call it in a block, `foreach x in xs:` with `Pool() {}(x)` in it, then use `x`",
+    "`after`": "call it in a step before the block, and use its name",
 }
 
 
 def refuse_asking(call: e.Call, scope: Scope, report: Report) -> None:
-    """Report a score that asks a model where it cannot be asked before the expression is evaluated."""
+    """Report a score that calls a model where it cannot be called before the expression is evaluated."""
     name, place = call.function.text, scope.unasked()
     if place:
         help = _INSTEAD.get(place, "").format(name) or None
-        message = f"score `{name}` asks a model, which is not allowed in {place}"
+        message = f"score `{name}` calls a model, which is not allowed in {place}"
         report.error("GOT0323", message, call.span, help=help)
     elif scope.find("truth") is not None and "truth" in free_names(call):
-        message = f"score `{name}` asks a model, which must not see the truth"
+        message = f"score `{name}` calls a model, which must not see the truth"
         report.error("GOT0323", message, call.span, help="compare its number with `truth`")
 
 
 def asking(scores: Sequence[n.Score], report: Report) -> set[str]:
-    """The scores that ask a model, by bindings or by other scores. One that calls itself is reported."""
+    """The scores that call a model, by bindings or by other scores. One that calls itself is reported."""
     nodes = {score.name.text: score for score in scores}
     calls = {name: _called(node, nodes) for name, node in nodes.items()}
     found = {name for name, node in nodes.items() if len(node.body.statements) > 1}
@@ -98,7 +98,7 @@ def asking(scores: Sequence[n.Score], report: Report) -> set[str]:
     for name in (name for name in nodes if name in found):
         if name in (reached := _reached(name, calls)) and not reached & reported:
             reported.add(name)
-            message, help = f"score `{name}` asks a model and calls itself", "write a scheme instead"
+            message, help = f"score `{name}` calls a model and itself", "write a scheme instead"
             report.error("GOT0323", message, nodes[name].name.span, help=help)
     return found
 
@@ -117,8 +117,8 @@ _Body = TypeVar("_Body", bound="n.Scheme | n.Score | n.Metric")
 
 
 def callees_first(schemes: Sequence[_Body]) -> Iterator[tuple[_Body, set[str]]]:
-    """Schemes or scores with the names of those that they call, which come first where they do not call each
-    other."""
+    """Schemes or scores with the names of those that they call, in topological order if they are not
+    recursive."""
     nodes = {scheme.name.text: scheme for scheme in schemes}
     calls = {name: _called(node, nodes) for name, node in nodes.items()} if len(nodes) > 1 else {}
     seen: set[str] = set()

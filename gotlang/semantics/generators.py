@@ -1,4 +1,4 @@
-"""What the inputs of a `law` are drawn from: generators, their types, their draws, and smaller values to try.
+"""Generators of the inputs of a `law`: their types, random values, and smaller values for counterexamples.
 
 int  ints(-5, 5)  float  floats(0, 1)  bool  str  texts(20)  ["a", "b"]  lists(int, 10)  {n: int, word: str}
 rows("data/digits.csv", {numbers: list[int]}, numbers="Unsorted")
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import random
 
 LARGEST = 100
-"""Numbers are drawn from -100 to 100 unless a generator says otherwise."""
+"""Numbers are from -100 to 100 unless a generator says otherwise."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABC 0123456789 .,-?'éß→"
 _SOURCE = ("int", "float", "bool", "str", "ints", "floats", "texts", "lists", "rows")
 HELP = 'write `int`, `ints(0, 9)`, `texts(20)`, `["a", "b"]`, `lists(int, 10)`, `{n: int}` or `rows(...)`'
@@ -39,8 +39,8 @@ class DataRows(Frozen, frozen=True):
 
 @final
 class Generator(Struct, frozen=True):
-    """Values of a type: how one is drawn, and simpler ones to try instead of one (nearest to nothing first).
-    Values of `rows` come from a file; they are neither drawn nor made simpler here."""
+    """A generator of values of a type: random ones, and simpler ones to try instead of one (the simplest
+    first). Values of `rows` come from a file; they are neither random nor simplified here."""
 
     type: Type
     draw: Callable[[random.Random], Any]
@@ -49,7 +49,7 @@ class Generator(Struct, frozen=True):
 
 
 def generator(node: e.Expression, report: Report) -> Generator | None:
-    """The generator that an expression names. None, with an error in the report, where it names none."""
+    """The generator that an expression names. None, with an error in the report, if it names none."""
     try:
         match node:
             case e.Reference(name="int"):
@@ -106,7 +106,7 @@ def _all_of(parts: dict[str, Generator | None]) -> Generator | None:
 
 
 def _path(node: e.Expression) -> Generator | None:
-    """An image or a file, which only rows hold."""
+    """An image or a file, which only rows contain."""
     kind = {"image": IMAGE, "file": FILE}.get(node.name) if isinstance(node, e.Reference) else None
     return None if kind is None else Generator(kind, lambda _: "")
 

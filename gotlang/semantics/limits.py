@@ -1,4 +1,4 @@
-"""Limits on what a program computes by itself, because programs may be untrusted."""
+"""Limits on computations of a program, because programs may be untrusted."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from gotlang.errors import EvaluationError, LimitExceeded
 from gotlang.types import DEEPEST
 
 MAX_ELEMENTS = 1_000_000
-"""Elements of a list and characters of a text that an expression makes."""
+"""Maximum number of elements of a list and characters of a text that an expression creates."""
 MAX_BITS = 4_096
-"""Bits of a whole number."""
+"""Maximum number of bits of a whole number."""
 MAX_STEPS = 5_000_000
-"""Elements that one expression may iterate over in its comprehensions and built-ins."""
+"""Maximum number of elements that one expression may iterate over in its comprehensions and built-ins."""
 
 
 class Fuel:
-    """The remaining budget of one evaluation, shared by everything nested in it."""
+    """The remaining limit of one evaluation, shared by everything nested in it."""
 
     __slots__ = ("left",)
 
@@ -59,7 +59,7 @@ _TEXT = 100
 
 
 def bounded(value: Any) -> Any:
-    """The value, or an EvaluationError if it is larger than an expression may make."""
+    """The value, or an EvaluationError if it is larger than allowed."""
     if isinstance(value, int):
         if value.bit_length() > MAX_BITS:
             raise LimitExceeded(f"this number would have more than {MAX_BITS:,} bits")
@@ -76,7 +76,7 @@ _CONTAINERS = frozenset(_LARGE)
 
 
 def _weighed(value: Any) -> int:
-    """The number of elements in a value; EvaluationError if it is larger than an expression may make."""
+    """The number of elements in a value; EvaluationError if it is larger than allowed."""
     weight = _weight(value, MAX_ELEMENTS)
     if weight > MAX_ELEMENTS:
         raise _too_large()

@@ -1,4 +1,4 @@
-"""Checks metrics: measures of a result, taken after the run, that may look at the known answer."""
+"""Checks metrics of a result, which are computed after the run and may use the known answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TAKES = "the first parameter is the result, the others are inputs of the scheme
 
 @final
 class Misfit(Struct, frozen=True):
-    """Why a metric cannot measure a scheme: the parameter (None: it has none), in words, and a hint."""
+    """Why a metric cannot measure a scheme: the parameter (None: it has none), the reason, and a hint."""
 
     parameter: str | None
     why: str
@@ -57,7 +57,7 @@ def misfit_of(metric: Signature, scheme: Signature) -> Misfit | None:
 
 
 def check_metric(node: n.Metric, symbols: Symbols, expressions: ExpressionChecker) -> None:
-    """Check a metric's body, one expression that asks no model."""
+    """Check a metric's body, one expression that calls no model."""
     signature, report = symbols.metrics[node.name.text][1], expressions.report
     scope = Scope(place="a metric")
     for parameter, (name, type_) in zip(node.parameters, signature.parameters, strict=False):
@@ -70,7 +70,7 @@ def check_metric(node: n.Metric, symbols: Symbols, expressions: ExpressionChecke
         return
     if others or not isinstance(last, n.Evaluate | n.Return):
         place = others[0] if others else last
-        report.error("GOT0303", "a metric is one expression", place.span, help="a metric asks no model")
+        report.error("GOT0303", "a metric is one expression", place.span, help="a metric calls no model")
         return
     found = expressions.infer(last.value, scope)
     if found == BOOL:
@@ -80,7 +80,7 @@ def check_metric(node: n.Metric, symbols: Symbols, expressions: ExpressionChecke
 
 
 def check_fit(node: n.Metric, symbols: Symbols, file: str, report: Report) -> None:
-    """Report a metric of the program's own file that fits none of its schemes."""
+    """Report a metric of the program's own file that matches none of its schemes."""
     signature, schemes = symbols.metrics[node.name.text][1], symbols.schemes
     if signature.lost or not schemes or any(scheme.lost for scheme in schemes.values()):
         return
@@ -89,7 +89,7 @@ def check_fit(node: n.Metric, symbols: Symbols, file: str, report: Report) -> No
         found = misfit_of(signature, schemes[name])
         assert found is not None
         spans = {each.name.text: each.span for each in node.parameters}
-        message = f"metric `{node.name.text}` fits no scheme"
+        message = f"metric `{node.name.text}` matches no scheme"
         at = f"of scheme `{name}`: {found.why}"
         report.error(
             "GOT0346", message, spans.get(found.parameter or "", node.name.span), at, help=found.help

@@ -1,4 +1,4 @@
-"""What is wrong with an expression of another type than the one wanted, and what to write instead."""
+"""Advice about an expression of another type than the expected one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gotlang.types import (
 
 
 def _without_none(node: e.Expression, name: str | None) -> str:
-    """How to write a list, of this name if it has one, without those of its elements that are none."""
+    """How to write a list, with this name if it has one, without those of its elements that are none."""
     if isinstance(node, e.Comprehension) and node.condition is None and is_subject(node.element):
         return f"`{format_expression(node)[:-1]} if {format_expression(node.element)} != none]`"
     first = "" if name is not None else "bind it to a name (`xs = ...`), then "
@@ -38,7 +38,7 @@ def _without_none(node: e.Expression, name: str | None) -> str:
 def code_and_help(
     node: e.Expression, wanted: Type, found: Type, provided: Container[str] = ()
 ) -> tuple[str, str | None]:
-    """The code of the error, and its help. `provided` are the functions that Python passes."""
+    """The code of the error, and its advice. `provided` are the functions that Python passes."""
     text = format_expression(node)
     name = text if is_subject(node) and len(text) <= 40 else "x"
     if isinstance(found, DynamicType):
@@ -68,7 +68,7 @@ def code_and_help(
     if found == BOOL and accepts(FLOAT, wanted):
         return "GOT0201", f"write `1 if {text if len(text) <= 40 else '...'} else 0`"
     if is_text(found) and accepts(FLOAT, wanted):
-        return "GOT0201", f"`{wanted}(...)` reads a number from a text"
+        return "GOT0201", f"`{wanted}(...)` parses a number from a text"
     if wanted == BOOL and (is_text(found) or isinstance(found, ListType | DictType)):
         return "GOT0201", f"write `len({name}) > 0`"
     if wanted == BOOL and accepts(FLOAT, found):
@@ -79,21 +79,21 @@ def code_and_help(
         and accepts(wanted, found.element)
     ):
         each = "foreach y:" if name == "thoughts" else f"foreach y in {name}:"
-        joined = f", `join({name}, ...)` makes one text of them" if wanted == STR else ""
+        joined = f", `join({name}, ...)` joins them into one text" if wanted == STR else ""
         return "GOT0201", f"it is a list: `{each}` takes its elements{joined}"
     if wanted == INT and found == FLOAT:
-        return "GOT0201", "`round(...)` makes a whole number of it"
+        return "GOT0201", "`round(...)` rounds it to a whole number"
     if isinstance(wanted, RecordType) and isinstance(found, RecordType):
         return "GOT0201", _of_fields(wanted, found)
     if wanted == STR and not is_text(found):
-        return "GOT0201", "`str(...)` makes a text of a value"
+        return "GOT0201", "`str(...)` converts a value to a text"
     if isinstance(wanted, TypeVariable) and wanted.ordered:
         return "GOT0201", "numbers, texts and lists of them are ordered"
     return "GOT0201", None
 
 
 def _of_fields(wanted: RecordType, found: RecordType) -> str | None:
-    """What to write where fields are missing, or one too many."""
+    """Advice about missing fields, or an unexpected one."""
     there, needed = dict(found.fields), dict(wanted.fields)
     if missing := [name for name in needed if name not in there]:
         optional = all(isinstance(needed[name], OptionalType) for name in missing)
@@ -104,14 +104,14 @@ def _of_fields(wanted: RecordType, found: RecordType) -> str | None:
 
 
 def of_result(wanted: Type, pool: PoolType, many: bool) -> str | None:
-    """What to write at the end of a scheme that gives another type."""
+    """Advice about the end of a scheme that returns another type."""
     if many and pool.single and isinstance(pool.type, ListType) and accepts(wanted, pool.type.element):
         return "a list is one thought: for its elements, end with `foreach x in it:` and `Pool() x`"
     return code_and_help(e.Reference(NOWHERE, "it"), wanted, pool.type)[1] if pool.single else None
 
 
 def of_sum(node: e.Binary, left: Type, right: Type) -> str | None:
-    """What to write for `+` between values that have no sum."""
+    """Advice about `+` between values that have no sum."""
     sides = ((node.left, left, node.right, right), (node.right, right, node.left, left))
     for side, type_, element, other in sides:
         if type_ == BOOL and accepts(FLOAT, other):
@@ -121,11 +121,11 @@ def of_sum(node: e.Binary, left: Type, right: Type) -> str | None:
             name, one = (text if len(text) <= 20 else "x" for text in texts)
             adding = f"[{one}] + {name}" if side is node.right else f"{name} + [{one}]"
             return f"an element of a list is `{name}[0]`; to add one to it, write `{adding}`"
-    return "`str(...)` makes a text of a value" if is_text(left) or is_text(right) else None
+    return "`str(...)` converts a value to a text" if is_text(left) or is_text(right) else None
 
 
 def of_elements(node: e.Expression, found: Type) -> str | None:
-    """What to write for a loop over what is no list."""
+    """Advice about a loop over a value that is not a list."""
     text = format_expression(node)
     if is_text(found):
         return f"write `lines({text})` or `split({text})`"
@@ -135,7 +135,7 @@ def of_elements(node: e.Expression, found: Type) -> str | None:
 
 
 def of_product(side: Type, other: Type) -> str | None:
-    """What to write for a text or a list that is to be repeated."""
+    """Advice about a text or a list that is to be repeated."""
     if not accepts(FLOAT, other):
         return None
     if is_text(side):
@@ -144,7 +144,7 @@ def of_product(side: Type, other: Type) -> str | None:
 
 
 def in_words(wanted: Type) -> str:
-    """What a built-in takes, in words where any type will do."""
+    """A description of the argument that a built-in expects."""
     match wanted:
         case ListType(element=TypeVariable(ordered=True)):
             return "a list of numbers, texts or lists of them"

@@ -1,4 +1,4 @@
-"""What names may be bound: each means one thing in its block and in the blocks inside it."""
+"""Checks the names that are bound: each has one meaning in its block and in nested blocks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Loop = n.Foreach | n.Reduce | n.RepeatBlock | n.Repeated | n.Search
 
 
 class _Bound(NamedTuple):
-    """Where a name was bound, how many loops were around that, and whether it stands for the results of a
+    """Where a name was bound, the number of enclosing loops, and whether it means the results of a
     `foreach`."""
 
     place: Span
@@ -40,11 +40,12 @@ _Names = ChainMap[str, _Bound]
 def check_names(node: n.Scheme | n.Score | n.Metric, symbols: Symbols, report: Report) -> set[int]:
     """Report names of a scheme or a score that cannot be bound, and blocks that end with a binding.
 
-    Returns the identities of the bindings that are wrong."""
+    Returns the identities of the invalid bindings.
+    """
     names = _NameChecker(symbols, report)
     own: _Names = ChainMap()
     for parameter in node.parameters:
-        # A metric neither asks prompts nor calls schemes, so its parameters may be named like these.
+        # A metric calls neither prompts nor schemes, so its parameters may have their names.
         free = {"truth", "result", *symbols.prompts, *symbols.schemes} if isinstance(node, n.Metric) else ()
         if not n.is_lost(parameter) and parameter.name.text not in free:
             if parameter.name.text not in RESERVED:  # which is reported where it is declared
@@ -56,7 +57,7 @@ def check_names(node: n.Scheme | n.Score | n.Metric, symbols: Symbols, report: R
 
 @final
 class _NameChecker:
-    """Goes through a scheme or a score with the names in scope. `loops` are those around the place."""
+    """Visits a scheme or a score with the names in scope. `loops` are the enclosing ones."""
 
     def __init__(self, symbols: Symbols, report: Report) -> None:
         self.symbols = symbols
@@ -67,8 +68,8 @@ class _NameChecker:
     # ---------------------------------------------------------------- one name
 
     def taken(self, name: e.Identifier, an_input: bool = False, help: str | None = None) -> bool:
-        """Whether a name has a meaning already, in the language or in the program; an error if so. Inputs
-        may be called like a built-in function: they are named by data."""
+        """Whether a name has a meaning already, in the language or in the program, which is an error. Inputs
+        may have the name of a built-in function: they are named by data."""
         text, declared = name.text, self.symbols.declared(name.text)
         labels = (Label(declared, "declared here"),) if declared is not None else ()
         if text in TAKEN:
@@ -84,8 +85,8 @@ class _NameChecker:
         return True
 
     def bind(self, name: e.Identifier, names: _Names, element: bool = False, help: str | None = None) -> None:
-        """Bring a name into scope; an error where it is already in scope. The name of an `element` may be
-        that of an earlier `foreach`, whose results it stood for."""
+        """Bring a name into scope; an error if it is already in scope. The name of an `element` may be that
+        of an earlier `foreach`, whose results it meant."""
         text = name.text
         if self.taken(name, help=help):
             pass
@@ -100,7 +101,7 @@ class _NameChecker:
         names[text] = _Bound(name.span, len(self.loops))
 
     def _bound(self, node: n.Bind, names: _Names) -> None:
-        """The name of a binding, which would be another one in each round of a loop."""
+        """Check the name of a binding, which would be another one in each round of a loop."""
         name, known = node.name, names.get(node.name.text)
         if known is None or name.text in names.maps[0] or known.loops == len(self.loops):
             return self.bind(name, names)
@@ -116,7 +117,7 @@ class _NameChecker:
         return None
 
     def _as_pool(self, node: n.Bind, loop: _Loop) -> str | None:
-        """How a value that grows from round to round is written: the pool holds it."""
+        """How to write a value that grows from round to round: in the pool."""
         name, value, round_ = node.name.text, node.value, ""
         if not isinstance(value, n.Step | e.Expression) or isinstance(loop, n.Reduce | n.Repeated | n.Search):
             return None
@@ -142,7 +143,7 @@ class _NameChecker:
     # ---------------------------------------------------------------- statements
 
     def suite(self, suite: n.Suite, names: _Names, own: Iterable[e.Identifier] = ()) -> None:
-        """A block, inside which some names are in scope."""
+        """Check a block, inside which some names are in scope."""
         inside = names.new_child()
         for name in own:
             self.bind(name, inside)
@@ -155,11 +156,11 @@ class _NameChecker:
         if isinstance(last, n.Bind) and id(last) not in self.wrong:
             self.wrong.add(id(last))
             message, name = "a binding does not change the pool, so a block cannot end with one", last.name
-            help = f"leave out `{name.text} =`, or go on with `Pool() {name.text}`"
+            help = f"leave out `{name.text} =`, or continue with `Pool() {name.text}`"
             self.report.error("GOT0113", message, name.span, help=help)
 
     def statement(self, node: n.Statement, names: _Names) -> None:
-        """A statement, whose names are in scope from then on."""
+        """Check a statement, whose names are in scope from then on."""
         match node:
             case n.Bind(value=value):
                 if isinstance(value, n.Suite):
@@ -180,7 +181,7 @@ class _NameChecker:
                 self.block(node, names)
 
     def block(self, node: n.Block, names: _Names) -> None:
-        """A block, and what is inside it."""
+        """Check a block, and its nested statements."""
         match node:
             case n.Foreach(iterable=iterable, after=after, body=body):
                 self.expressions(iterable, names)
@@ -263,7 +264,7 @@ class _NameChecker:
         self.loops.pop()
 
     def expressions(self, node: e.Node | None, names: _Names) -> None:
-        """The names that comprehensions bind."""
+        """Check the names that comprehensions bind."""
         if isinstance(node, e.Comprehension):
             self.expressions(node.iterable, names)
             inside = names.new_child()

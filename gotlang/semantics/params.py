@@ -1,4 +1,4 @@
-"""Checks params: the type of the default, the range it may be tuned in, and the condition it depends on."""
+"""Checks params: the type of the default, the range for tuning, and the condition of its use."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def check_params(params: Sequence[n.Param], symbols: Symbols, expressions: Expre
 
 
 def _circles(guarded: Sequence[n.Param], report: Report) -> None:
-    """Report params whose conditions depend on each other: which of them matter cannot be told."""
+    """Report params whose conditions depend on each other, so that it is undecidable which of them are
+    used."""
     by_name = {param.name.text: param for param in guarded}
     needs = {
         name: [x.name for x in walk(param) if isinstance(x, e.Reference) and x.name in by_name]

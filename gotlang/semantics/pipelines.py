@@ -1,6 +1,6 @@
 """Checks schemes and the bodies of scores: the flow of thoughts, and whether each step accepts them.
 
-An operation's own rule is in its record (`gotlang.operations`); here is what all have in common.
+An operation's own rule is in its record (`gotlang.operations`); here are the common rules.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ INSTEAD = {
     "break": "to end a loop early, write `repeat n until condition:`",
     "pass": "delete the line; the pool is unchanged if no branch of an `if` is taken",
 }
-"""What to write for Python's words."""
+"""Advice about words of Python."""
 
 MAX_WIDENINGS = 8
-"""So often is a block looked at that is entered with its own result, and makes the type wider."""
+"""Maximum number of checks of a block that is repeated on its own output and widens its type."""
 
 
 @final
 class PipelineChecker:
-    """Walks a pipeline with the pool that flows through it.
+    """Checks a pipeline with the pool that flows through it.
 
     `pools` has the output of each statement and each source of a labelled block, `named` the `foreach` blocks
-    whose results keep their name, `exhaustive` each `if` of which some condition always holds,
-    `casts` the bindings whose type the run checks.
+    whose results keep their name, `exhaustive` each `if` of which some condition is always true, `casts` the
+    bindings whose type the run checks.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class PipelineChecker:
         self.truth: Type = ANY
 
     def scheme(self, node: n.Scheme, signature: Signature) -> Facts:
-        """Check a scheme's pipeline against its signature; returns what is known of what it leaves."""
+        """Check a scheme's pipeline against its signature; returns the facts about its output."""
         scope = Scope(place="")
         self._results = set()
         for parameter, (name, type_) in zip(node.parameters, signature.parameters, strict=False):
@@ -117,7 +117,7 @@ class PipelineChecker:
         span = _last(node.body).span
         wanted, scheme = signature.result, f"scheme `{node.name.text}`"
         fits = accepts(wanted, pool.type)
-        # The thoughts together may be the list.
+        # Several thoughts together may be the list.
         together = not pool.single and isinstance(wanted, ListType) and accepts(wanted.element, pool.type)
         if pool.type == EMPTY:
             self.report.error("GOT0301", f"{scheme} has no output", span)
@@ -277,7 +277,7 @@ class PipelineChecker:
         return found
 
     def _annotated(self, node: n.Bind, wanted: Type, found: PoolType) -> PoolType:
-        """What a name stands for that is given a type; what may be anything is looked at in the run."""
+        """The type of a name with a declared type; one of type `any` is checked at run time."""
         given, several = found.type if found.single else ListType(found.type), not found.single
         if not accepts(wanted, given):
             if accepts(wanted, checked_later(given)):
@@ -351,7 +351,7 @@ class PipelineChecker:
         return PoolType(body.type, False, body.facts)
 
     def _waiting(self, node: n.Foreach, after: e.Expression, element: PoolType, inside: Scope) -> PoolType:
-        """What a `foreach` leaves whose elements see the results of earlier ones."""
+        """The output of a `foreach` whose elements see the results of earlier ones."""
         result: Type = NEVER
         position = node.names[0].text if node.enumerated is not None else None
         skips = any(map(may_skip, node.body.statements))
@@ -362,7 +362,7 @@ class PipelineChecker:
             body = self.suite(node.body, element, where)
             wider = None if has_error(body.type) else widened(result, body.type)
             if body.type == NEVER == result:
-                wider = NONE  # it is made of earlier results alone, and nothing is there at first
+                wider = NONE  # it consists of earlier results alone, and there are none at first
             if wider is None:
                 break
             del self.report.diagnostics[mark:]
@@ -388,7 +388,7 @@ class PipelineChecker:
         if not body.single:
             first, help = node.body.statements[0], leaving_one(body.facts)
             if isinstance(first, n.Step) and first.operation.text == "Generate":
-                help = "write `Aggregate()`: `Generate()` asks for each of the two"
+                help = "write `Aggregate()`: `Generate()` samples for each of the two"
             message = "a merge must output one thought"
             self.report.error("GOT0307", message, span, "outputs any number", help=help)
         if not accepts(pair.type, body.type):
@@ -402,10 +402,10 @@ class PipelineChecker:
     def steady(
         self, node: n.Block, start: PoolType, again: Callable[[PoolType], tuple[PoolType, PoolType]]
     ) -> tuple[PoolType, PoolType]:
-        """What each round of a block can count on that starts from what the last one left, and what it then
-        leaves. `again` checks a round: what it leaves, and what the next can count on.
+        """The facts that each round of a block can rely on, whose input is the output of the previous one,
+        and its output. `again` checks a round: returns its output, and the facts that the next can rely on.
 
-        A round never counts on more than one before, so blocks inside blocks start from what they found last.
+        A round never relies on more facts than an earlier one, so nested blocks start from their last result.
         """
         known = self._entries.get(id(node), start)
         type_ = known.type if accepts(known.type, start.type) else start.type
@@ -455,12 +455,12 @@ class PipelineChecker:
         return replace(result, facts=replace(entry.facts, rounds=node.count.span))
 
     def _at_least_once(self, count: e.Expression, scope: Scope) -> bool:
-        """Whether a block is surely done: so many times plainly, or as often as a param says that cannot be
-        less."""
+        """Whether a block surely runs: the number of rounds is a constant, or a param whose minimum is
+        positive."""
         if isinstance(count, e.Reference) and scope.find(count.name) is None:
             declared = self.symbols.nodes.get(count.name)
             if declared is None:
-                return True  # a mistake of its own, or in a line that could not be read
+                return True  # an error of its own, or in an unreadable line
             if not isinstance(declared, n.Param) or not isinstance(declared.domain, n.Range):
                 return False
             count = declared.domain.low
@@ -484,7 +484,7 @@ class PipelineChecker:
     def branches(
         self, block: str, results: list[tuple[PoolType, n.Suite]], passed: PoolType | None = None
     ) -> PoolType:
-        """The output of a block of whose branches one runs; or none, which passes the pool on."""
+        """The output of a block of which one branch runs; or none, in which case the pool is unchanged."""
         if any(other is UNKNOWN for other, _ in results):
             return UNKNOWN
         found = passed or SKIPPED
@@ -598,7 +598,7 @@ class PipelineChecker:
             return UNKNOWN
         if not self._operands(node, operation.syntax):
             return UNKNOWN
-        # An Improve of several has no one thought that its settings could look at.
+        # An Improve of several has no single thought on which its settings could depend.
         several = name == "Improve" and not pool.single
         check_settings(node, operation.syntax, scope if several else scope.whole(pool), self.expressions)
         check_again(self, node, scope.whole(pool))
@@ -611,10 +611,10 @@ class PipelineChecker:
         return replace(found, facts=pool.facts.besides(found.facts)) if operation.keeps else found
 
     def _operands(self, node: n.Step, syntax: Syntax) -> bool:
-        """Whether a step has its parentheses and as many operands as its operation takes."""
+        """Whether a step has its parentheses and the number of operands of its operation."""
         name, example = node.operation.text, f"for example `{syntax.example}`"
         if node.settings is None and not syntax.bare:
-            return False  # the parser said so
+            return False  # reported by the parser
         least, most = syntax.operands
         count = len(node.operands)
         if least <= count and (most is None or count <= most):
@@ -631,7 +631,7 @@ class PipelineChecker:
 
 
 def _last(suite: n.Suite) -> n.Statement:
-    """The statement that leaves the result: after an `if` that returns, the last one that follows it."""
+    """The statement that yields the result: after an `if` that returns, the last one that follows it."""
     last = suite.statements[-1]
     if not isinstance(last, n.If) or last.otherwise is None:
         return last

@@ -1,4 +1,4 @@
-"""Checks prompts: their texts as templates, their settings, their examples and how the response is read."""
+"""Checks prompts: their texts as templates, their settings, their examples and the form of the response."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from gotlang.types import (
 )
 
 _PARTS = ("system", "instruction", "examples", "user", "assistant", "messages", "parse", "tools")
-"""What a prompt has besides settings, for what is misspelt."""
+"""The parts of a prompt besides settings, for suggestions."""
 FORMS = frozenset({"structured", "regex", "grammar"})
-"""Settings that say which form a response has."""
+"""Settings that define the form of a response."""
 COUNT = SettingRule((INT,), 1, MOST)
 OF_INPUTS = {"count": COUNT, n.STOP_WHEN: SettingRule((BOOL,))}
-"""What sees the prompt's inputs: `count`, how many values a response must hold, where the prompt says `many`;
-and `stop when`, whether the text so far, `it`, is enough."""
+"""Settings that may use the prompt's inputs: `count`, the number of values in a response, if the prompt says
+`many`; and `stop when`, the condition on the text so far, `it`."""
 
 
 def check_prompt(
@@ -89,7 +89,7 @@ def check_prompt(
 
 
 def _media(node: n.Prompt, signature: Signature, report: Report) -> None:
-    """Images and files are what a user shows."""
+    """Check images and files, which only a user's text can show."""
     from gotlang.templates import Template
 
     if holds_media(signature.result):
@@ -105,7 +105,7 @@ def _media(node: n.Prompt, signature: Signature, report: Report) -> None:
 
 
 def _turns(node: n.Prompt, signature: Signature, symbols: Symbols, report: Report) -> set[str]:
-    """Check the turns of a prompt; the names of the histories among them."""
+    """Check the turns of a prompt; returns the names of the histories among them."""
     known, used = dict(signature.parameters), set[str]()
     for turn in node.turns:
         if isinstance(turn.text, e.Identifier):
@@ -173,13 +173,13 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
 
 
 def _gives_logprobs(node: n.Prompt) -> bool:
-    """Whether a prompt asks for log-probabilities, by no param."""
+    """Whether a prompt requests log-probabilities, by a constant."""
     said = {s.name.text: s.value.value for s in node.settings if isinstance(s.value, e.Constant)}
     return "top_logprobs" in said or said.get("logprobs") is True or any(map(n.is_lost, node.settings))
 
 
 def _cost_of_a_part(condition: e.Expression, inputs: Sequence[Variable], report: Report) -> None:
-    """What a response costs is known once it has ended."""
+    """The cost of a response is known only at its end."""
     named = {variable.name for variable in inputs}
     for one in walk(condition):
         name = (
@@ -187,7 +187,7 @@ def _cost_of_a_part(condition: e.Expression, inputs: Sequence[Variable], report:
         )
         if name == "cost" and name not in named:
             message = "`cost` is known when a response has ended"
-            report.error("GOT0105", message, one.span, help="look at its text, `it`, or at its `tokens`")
+            report.error("GOT0105", message, one.span, help="use its text, `it`, or its `tokens`")
 
 
 def _tools(node: n.Prompt, symbols: Symbols, report: Report) -> None:
@@ -204,21 +204,21 @@ def _tools(node: n.Prompt, symbols: Symbols, report: Report) -> None:
 
 
 def _is_prefixed(setting: n.Setting) -> bool:
-    """Whether this is a text as Python writes some: `f"..."`."""
+    """Whether this is a prefixed string of Python: `f"..."`."""
     text = isinstance(setting.value, e.Constant) and isinstance(setting.value.value, str)
     name = setting.name
     return text and name.text.lower() in {"f", "r", "fr", "rf"} and name.span.end == setting.value.span.start
 
 
 def _structured(node: n.Prompt, span: Span, report: Report) -> None:
-    """Endpoints can be required to return JSON, and nothing that is read in another way."""
+    """Check `structured`: endpoints can be required to return JSON, but no other form."""
     if node.parse is not None and not isinstance(node.parse.form, Json):
         message = "`structured` makes the response JSON, and `parse` reads another form"
         report.error("GOT0402", message, span, help="write `parse json`, or remove one of them")
 
 
 def _template(text: e.Constant, signature: Signature, report: Report, source: Source | None) -> set[str]:
-    """Check a text as a template; the names it shows."""
+    """Check a text as a template; returns the names it shows."""
     from gotlang.templates import Template
 
     assert isinstance(text.value, str)
@@ -249,7 +249,7 @@ def _template(text: e.Constant, signature: Signature, report: Report, source: So
 
 
 def _place(text: e.Constant, place: int | None, source: Source | None) -> Span:
-    """The span of a place in a template (its line counts from 1); of the whole text where it is not known."""
+    """The span of a place in a template (its line counts from 1); of the whole text if it is unknown."""
     if source is None or place is None:
         return text.span
     from gotlang.templates.nodes import TemplatePlace
@@ -301,7 +301,7 @@ def _example(
 
 
 def _constant(node: e.Expression, expressions: ExpressionChecker) -> None:
-    """Note an error where a part of an example is not known before a run."""
+    """Report a part of an example that is not constant."""
     symbols = expressions.symbols
     for part in walk(node):
         name = part.name if isinstance(part, e.Reference) else None
@@ -339,7 +339,8 @@ def _parse_form(node: n.ParseForm, signature: Signature, symbols: Symbols, repor
 
 
 def _holes(node: n.ParseForm, holes: tuple[str, ...], signature: Signature, report: Report) -> None:
-    """A line is a whole record, field by field, or with one hole a value of any other type."""
+    """Check placeholders: a line is a whole record, field by field, or with one placeholder a value of any
+    other type."""
     result = signature.result
     element = result.element if isinstance(result, ListType) and not signature.many else result
     if isinstance(element, RecordType):
@@ -352,4 +353,4 @@ def _holes(node: n.ParseForm, holes: tuple[str, ...], signature: Signature, repo
             if name not in holes and not isinstance(fields[name], OptionalType):
                 report.error("GOT0406", f"no placeholder for the field `{name}`", node.span)
     elif len(holes) != 1 and not isinstance(element, DynamicType):
-        report.error("GOT0406", f"{len(holes)} holes for one value of type {element}", node.span)
+        report.error("GOT0406", f"{len(holes)} placeholders for one value of type {element}", node.span)

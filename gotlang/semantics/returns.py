@@ -1,4 +1,5 @@
-"""`return` ends the scheme: what follows an `if` with one in a branch belongs to the branches without."""
+"""`return` ends the scheme: the statements after an `if` with one in a branch belong to the other
+branches."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ _Statements = tuple[n.Statement, ...]
 
 
 def with_returns(node: n.Scheme, report: Report) -> tuple[n.Scheme, set[int]]:
-    """A scheme where each `return` is the last statement of its block. An error for one that cannot be; then
-    also the identity of the scheme's last statement, of which nothing more is to be said."""
+    """A scheme in which each `return` is the last statement of its block. Reports one that cannot be; then
+    also returns the identity of the scheme's last statement, for which no further errors are reported."""
     if not any(isinstance(part, n.Return) for part in walk(node)):
         return node, set()
     before = len(report.diagnostics)
@@ -28,7 +29,7 @@ def with_returns(node: n.Scheme, report: Report) -> tuple[n.Scheme, set[int]]:
 
 
 def _followed(suite: n.Suite | None, rest: _Statements, report: Report, depth: int = 0) -> n.Suite:
-    """A block with what follows it in it, unless it returns before."""
+    """A block extended by the statements after it, unless it returns before."""
     own = suite.statements if suite is not None else ()
     statements = (*own, *rest)
     for at, statement in enumerate(statements):
@@ -38,7 +39,7 @@ def _followed(suite: n.Suite | None, rest: _Statements, report: Report, depth: i
             return _suite(suite, statements[: at + 1])
         if isinstance(statement, n.If) and any(isinstance(part, n.Return) for part in walk(statement)):
             if depth == MAX_DEPTH:
-                message = f"more than {MAX_DEPTH} times `if` with `return` after each other"
+                message = f"more than {MAX_DEPTH} consecutive `if`s with `return`"
                 report.error("GOT0005", message, statement.span, help="write `elif`, or another scheme")
                 hole = n.Evaluate(statement.span, e.Reference(statement.span, e.HOLE))
                 return _suite(suite, (*statements[:at], hole))
@@ -53,11 +54,11 @@ def _suite(suite: n.Suite | None, statements: _Statements) -> n.Suite:
 
 
 def _branched(node: n.If, rest: _Statements, report: Report, depth: int) -> n.If:
-    """An `if` whose branches that do not return go on with the rest."""
+    """An `if` whose branches that do not return continue with the rest."""
     going_on = [body for body in inner_suites(node) if not _returns(body)]
     if rest and len(going_on) + (node.otherwise is None) > 1:
         help = "end all branches but one with `return`, or none"
-        report.error("GOT0112", "several branches go on after one that returns", rest[0].span, help=help)
+        report.error("GOT0112", "several branches continue after one that returns", rest[0].span, help=help)
         rest = ()
     branches = tuple((condition, _followed(body, rest, report, depth)) for condition, body in node.branches)
     otherwise = node.otherwise

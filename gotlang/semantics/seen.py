@@ -1,4 +1,5 @@
-"""What a check learns about places of a program, for editors, and checks where a definition is used."""
+"""Facts about places of a program for editors, recorded by a check, and checks at the uses of a
+definition."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from gotlang.types import STR, LiteralType, Type, accepts, has_error
 class VisibleNames(NamedTuple):
     """A statement or an expression with the names in scope there; `pool` are the thoughts before a statement.
 
-    The scope goes on to grow below it: a name belongs to the place if it was bound above.
+    The scope continues to grow below it: a name belongs to the place if it was bound above.
     """
 
     span: Span
@@ -31,8 +32,8 @@ class VisibleNames(NamedTuple):
 
 @final
 class Seen(Struct):
-    """Filled by a check, also of a program with errors. What is looked at twice, as in a loop, is there
-    twice: the last time counts."""
+    """Filled by a check, also of a program with errors. Places that are checked twice, as in a loop, are
+    recorded twice: the last time counts."""
 
     types: dict[tuple[str, int, int], Type] = field(default_factory=dict)
     """By source, start and end of an expression."""
@@ -43,8 +44,8 @@ class Seen(Struct):
 
 @final
 class AscribingChecker(ExpressionChecker):
-    """Infers types, and compares those of some expressions, by identity, with what was declared; tells `seen`
-    of each."""
+    """Infers types, and compares those of some expressions, by identity, with declared ones; reports each to
+    `seen`."""
 
     def __init__(
         self,
@@ -68,9 +69,9 @@ class AscribingChecker(ExpressionChecker):
             if not has_error(found) and not has_error(type_) and not accepts(type_, found):
                 labels = (Label(each.place, "declared here"),)
                 self.report.error("GOT0201", f"{each.what} is {type_}, not {found}", node.span, labels=labels)
-                found = type_  # nothing more is said of it
+                found = type_  # no further errors are reported for it
             elif each.widens or (
                 isinstance(found, LiteralType) and (type_ == STR or isinstance(type_, LiteralType))
             ):
-                found = type_  # a definition may compare it with what it was not given this time
+                found = type_  # a definition may test cases that its argument does not have this time
         return found

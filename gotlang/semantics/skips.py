@@ -1,4 +1,4 @@
-"""Where `skip` is allowed, and positions among the results of a `foreach`, which it would shift."""
+"""Checks where `skip` is allowed, and positions among the results of a `foreach`, which it would shift."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gotlang.syntax.walk import children, walk
 from gotlang.types import NEVER
 
 LeftOut = Literal["element", "member", "line", "state"]
-"""What a `skip` leaves out: the element of the `foreach` around it, what a name is bound to, a line of a
-`first`, or a state of a `search`."""
+"""What a `skip` leaves out: the element of the enclosing `foreach`, a binding, an alternative of a `first`,
+or a state of a `search`."""
 
 
 def may_skip(node: e.Node) -> bool:
-    """Whether a statement may end its block, which then leaves nothing."""
+    """Whether a statement may end its block without an output."""
     if isinstance(node, n.Foreach | n.Bind | n.First | n.Search):
         return False
     return isinstance(node, n.Skip) or any(map(may_skip, children(node)))
@@ -28,14 +28,14 @@ def may_skip(node: e.Node) -> bool:
 
 @final
 class SkipChecker:
-    """Goes through a scheme or a score whose pools are known."""
+    """Visits a scheme or a score whose pools are known."""
 
     def __init__(self, pools: Mapping[int, PoolType], report: Report) -> None:
         self.pools = pools
         self.report = report
 
     def suite(self, suite: n.Suite, left_out: LeftOut | None = None) -> None:
-        """Check a block and those inside it; `left_out` is what a `skip` leaves out there."""
+        """Check a block and nested ones; `left_out` is what a `skip` leaves out there."""
         statements = suite.statements
         for at, statement in enumerate(statements):
             self._statement(statement, left_out)
@@ -79,7 +79,7 @@ class SkipChecker:
                     self._left_out(part, "state", "this skips every state")
             case n.First():
                 for line in node.lines:
-                    self._left_out(line, "line", "this line is never taken")
+                    self._left_out(line, "line", "this alternative is never chosen")
             case n.Reduce() | n.RepeatBlock() | n.Labelled() | n.If() | n.Match() | n.Try():
                 for body in inner_suites(node):
                     self.suite(body, left_out)
@@ -98,12 +98,12 @@ class SkipChecker:
         return found is not None and found.type == NEVER and any(isinstance(x, n.Skip) for x in walk(node))
 
     def _member(self, node: n.Bind, following: Sequence[n.Statement]) -> None:
-        """A name for what may have been skipped: only a `Pool` of several goes on without it."""
+        """Check a name whose value may have been skipped: only a `Pool` of several continues without it."""
         name = node.name.text
         help = f"combine it with others, which continues without it: `Pool() {name}, other`"
         if not following:
             self.report.error(
-                "GOT0341", f"nothing goes on without `{name}`", node.name.span, "may be skipped", help=help
+                "GOT0341", f"nothing continues without `{name}`", node.name.span, "may be skipped", help=help
             )
         gathered = {
             id(used)
@@ -120,7 +120,7 @@ class SkipChecker:
                 self.report.error("GOT0341", message, used.span, labels=labels, help=help)
 
     def _positions(self, statement: n.Statement, node: n.Foreach, following: Sequence[n.Statement]) -> None:
-        """Positions among results that are not those of the elements."""
+        """Report positions among results that differ from those of the elements."""
         last = self.pools.get(id(node.body.statements[-1]))
         if any(map(may_skip, node.body.statements)):
             why, help = "some elements may have been skipped", "take all of them, or bind each to a name"

@@ -1,4 +1,4 @@
-"""The checker at one step of a pipeline: its settings, and what its operation's type rule asks."""
+"""The checker at one step of a pipeline: its settings, and the interface for its operation's type rule."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ at another temperature or with seeds from one on."""
 
 
 def setting(step: n.Step, name: str) -> e.Expression | None:
-    """The expression of a step's setting, given by name or as the one that needs no name."""
+    """The expression of a step's setting, given by name or positionally."""
     operation = OPERATIONS.get(step.operation.text)
     first = operation.syntax.first if operation is not None else REPEAT.first
     for argument in step.settings or ():
@@ -109,7 +109,7 @@ def thoughts_named(node: e.Expression, scope: Scope) -> Variable | None:
 
 @final
 class StepCheck(Struct, frozen=True):
-    """The checker at one step: what an operation's type rule asks (`gotlang.operations.stages.Checking`)."""
+    """The checker at one step, for an operation's type rule (`gotlang.operations.stages.Checking`)."""
 
     expressions: ExpressionChecker
     truth: Type
@@ -190,8 +190,8 @@ class StepCheck(Struct, frozen=True):
             if isinstance(declared, n.Prompt) and declared.tools:
                 until = self.setting("until")
                 if operation != "Generate" or until is not None:
-                    message = f"`{name}` has tools, so only `Generate` without `until` can ask it"
-                    help = "ask it by a `Generate` before, and look at what that gives here"
+                    message = f"`{name}` has tools, so only `Generate` without `until` can call it"
+                    help = "call it in a `Generate` before, and use its result here"
                     self.error("GOT0712", message, (until or operand).span, help=help)
             if self._plainly(operand, "temperature") == 0 and self._plainly(operand, "retries"):
                 message = "at temperature 0 every sample is the same response"
@@ -250,7 +250,7 @@ class StepCheck(Struct, frozen=True):
                 shown = format_expression(part)
                 message = f"higher is better here, but this rises with `{shown}`"
                 help = "declare it as a score, `-> lower`"
-                help += ", and weigh by that alone" if mirrored else f", or put a minus before `{shown}`"
+                help += ", and use only that" if mirrored else f", or put a minus before `{shown}`"
                 self.error("GOT0345", message, node.span, f"of `{shown}` lower is better", help)
                 return
 
@@ -263,7 +263,7 @@ class StepCheck(Struct, frozen=True):
         for name in free_names(operand):
             variable = scope.find(name)
             if variable is None and self.symbols.declared(name) is None:
-                return True  # it is not known, which was said
+                return True  # an unknown one, which is reported
             if variable is not None and (variable.kind != "value" or has_error(variable.type)):
                 return True
         return False
@@ -273,13 +273,13 @@ class StepCheck(Struct, frozen=True):
         declared = self.symbols.nodes.get(name)
         settings = declared.settings if isinstance(declared, n.Prompt) else ()
         if declared is None or any(n.is_lost(s) or isinstance(s.value, e.Reference) for s in settings):
-            return True  # what could not be read may say so
+            return True  # an unreadable setting may have it
         top = self._plainly(operand, "top_logprobs")
         return top is not None or self._plainly(operand, "logprobs") is True
 
     def _plainly(self, operand: e.Expression, name: str) -> Any:
-        """The constant that is a setting of the step, or else of the prompt that an operand calls; None for
-        any other."""
+        """The constant setting of the step, or else of the prompt that an operand calls; None for any
+        other."""
         given, nodes = self.setting(name), self.symbols.nodes
         declared = nodes.get(operand.function.text) if isinstance(operand, e.Call) else None
         if given is None and isinstance(declared, n.Prompt):
@@ -297,7 +297,7 @@ class StepCheck(Struct, frozen=True):
         declared = nodes.get(name)
         asks = isinstance(declared, n.Score) and len(declared.body.statements) > 1
         if not (asks or isinstance(declared, n.Prompt)):
-            message, help = "nothing to share: this asks no model", "remove `share`"
+            message, help = "nothing to share: this calls no model", "remove `share`"
             self.error("GOT0317", message, share.span, help=help)
 
     def value_pool(self, operand: e.Expression) -> PoolType:
@@ -320,12 +320,12 @@ class StepCheck(Struct, frozen=True):
 _RISING: Final = frozenset(
     {"max", "min", "sum", "mean", "median", "hmean", "round", "floor", "ceil", "int", "float", "sqrt", "log"}
 )
-"""Built-in functions that rise with each of their arguments."""
+"""Built-in functions that are increasing in each of their arguments."""
 
 
 def rises_with(node: e.Expression, rises: bool = True) -> Iterator[e.Expression]:
-    """The names and calls that a number rises with, as far as that shows: factors that are no constants count
-    as positive, and of other functions and of conditions nothing is said."""
+    """The names and calls in which a number is increasing, as far as that is known: factors that are not
+    constants count as positive, and other functions and conditions are ignored."""
     match node:
         case e.Unary(operator="-", operand=operand):
             yield from rises_with(operand, not rises)
@@ -359,7 +359,7 @@ def _negative(node: e.Expression) -> bool:
 
 
 def is_lower(node: e.Expression, symbols: Symbols, pool: PoolType, scope: Scope) -> bool:
-    """Whether a name or a call is a score of which lower is better: a declared one, or that of thoughts."""
+    """Whether a name or a call is a score where lower is better: a declared one, or that of thoughts."""
     if is_own_score(node) and isinstance(node, e.Call):
         named = node.arguments[0].value if node.arguments else None
         while isinstance(named, e.Index):

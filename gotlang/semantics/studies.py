@@ -24,7 +24,7 @@ from gotlang.types import BOOL, FLOAT, INT, STR, ListType, Type, accepts, of_val
 
 @final
 class Choice(Struct, frozen=True):
-    """One of several methods, such as `tpe(seed=42)`: its arguments with their types, and what it is."""
+    """One of several methods, such as `tpe(seed=42)`: its arguments with their types, and a description."""
 
     takes: Mapping[str, Type] = field(default_factory=dict)
     doc: str = ""
@@ -61,14 +61,14 @@ OPTIONS: dict[str, Type | dict[str, Choice]] = {
 """The settings of a study by name: the type of a constant, or the methods to choose from."""
 
 GONE = {
-    "race": "studies no longer race: rows are added where they teach most for their price",
+    "race": "studies no longer race: rows are added where the expected gain per cost is largest",
     "finals": "there are no finals: the trials that may be best see more rows",
     "parallel": "trials are not proposed in batches: any number of workers shares a study",
 }
-"""Settings that studies had before, with why they are gone."""
+"""Settings of earlier versions, with why they were removed."""
 
 CLAUSES = ("data", "maximize", "minimize", "program", "prompts", "scheme", "subject to", "vary")
-"""The other clauses of a study, for those who misspell them."""
+"""The other clauses of a study, for suggestions."""
 
 DATA_OPTIONS: dict[str, Type] = {"train": INT, "test": INT, "seed": INT}
 
@@ -80,7 +80,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("population", "breadth"), (2, math.inf)),
     "temperature": (0, 2),
 }
-"""The bounds of numbers that are set or varied, by name; others have none."""
+"""The bounds of numeric settings and dimensions, by name; others have none."""
 
 
 @final
@@ -98,7 +98,7 @@ class Target(Struct, frozen=True):
 
 
 def check_study(node: n.Study, target: Target | None, report: Report) -> None:
-    """Report the errors of a study. Without a target only what needs none is checked."""
+    """Report the errors of a study. Without a target, only checks that do not need it are done."""
     lost = any(n.is_lost(option) or option.name.text not in OPTIONS for option in node.options)
     if node.data is None and not lost:
         help = 'write `data "rows.csv" (input = Column)`'
@@ -143,7 +143,7 @@ def _against(node: n.Study, target: Target, report: Report) -> None:
         if prompt.text not in symbols.prompts:
             report.unknown("GOT0602", "prompt", prompt.text, prompt.span, symbols.prompts)
         elif not rewritten and all(prompt.text not in reached(symbols, each) for each in schemes):
-            message, help = f"the scheme `{name}` does not ask `{prompt.text}`", "name prompts that it asks"
+            message, help = f"the scheme `{name}` does not call `{prompt.text}`", "name prompts that it calls"
             report.error("GOT0605", message, prompt.span, help=help)
     proposer = next((option for option in node.options if option.name.text == "proposer"), None)
     if proposer is not None and not node.prompts:

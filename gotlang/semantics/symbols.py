@@ -23,14 +23,14 @@ PREDEFINED = frozenset(
     baseline calls correct cost failed failures invalid latency partial right rows score seconds
     """.split()  # noqa: SIM905 (a list would take one line per word)
 )
-"""Metrics and counts of every run, whose names no declared metric has."""
+"""Metrics and counts of every run, whose names declared metrics cannot have."""
 TYPES = {*SIMPLE, "list", "pair", "dict", "any"}
 """Names of types that no other type can have."""
 
 
 @final
 class Signature(Struct, frozen=True):
-    """The parameters and the result of a prompt, score or scheme; `many` if it gives several values."""
+    """The parameters and the result of a prompt, score or scheme; `many` if it returns several values."""
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -40,7 +40,7 @@ class Signature(Struct, frozen=True):
 
     @property
     def lost(self) -> bool:
-        """Whether the head of its declaration could not be read, so that nothing is known of a call."""
+        """Whether the head of its declaration is unreadable, so that calls cannot be checked."""
         return (HOLE, ANY) in self.parameters
 
     def takes(self) -> str:
@@ -50,7 +50,7 @@ class Signature(Struct, frozen=True):
 
 @final
 class Symbols(Struct):
-    """Every declaration of a program and of what it imports, by kind and name."""
+    """Every declaration of a program and of its imports, by kind and name."""
 
     types: dict[str, Type] = field(default_factory=dict)
     cases: dict[str, RecordType] = field(default_factory=dict)
@@ -65,19 +65,19 @@ class Symbols(Struct):
     provided: list[str] = field(default_factory=list)
     """Functions that the host passes."""
     results: dict[str, Type] = field(default_factory=dict)
-    """The types of what Python functions return that say it."""
+    """The declared result types of Python functions."""
     corpora: dict[str, Span] = field(default_factory=dict)
     nodes: dict[str, n.Param | n.Prompt | n.Score | n.Scheme] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)
-    """What is known of the thoughts that each scheme leaves; everything before it was checked."""
+    """The facts about the output of each scheme."""
     asking: set[str] = field(default_factory=set)
-    """The scores that ask a model."""
+    """The scores that call a model."""
     used: set[str] = field(default_factory=set)
-    """Names that are referred to, for warnings about the others."""
+    """Names that are used, for warnings about the others."""
 
     def default_scheme(self, file: str) -> str | None:
-        """What runs if no scheme is named: of the schemes of the file itself (of all, if it has none) the one
-        named like the file, otherwise the last."""
+        """The default scheme: of the schemes of the file itself (of all, if it has none) the one named like
+        the file, otherwise the last."""
         written = [name for name in self.schemes if self.nodes[name].span.use is None]
         among = [name for name in written if self.nodes[name].span.source == file] or written
         stem = PurePosixPath(file).stem
@@ -94,7 +94,7 @@ class Symbols(Struct):
         return [*declared, *BUILTINS, *THOUGHT_FUNCTIONS]
 
     def unknown_function(self, called: Identifier, report: Report) -> None:
-        """Report the call of a name that nothing has."""
+        """Report the call of an unknown name."""
         _, dot, method = called.text.partition(".")
         help = no_method(method) if dot else ""
         report.unknown("GOT0103", "function", called.text, called.span, self.callables(), help=help)

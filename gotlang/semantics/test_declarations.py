@@ -1,4 +1,4 @@
-"""Tests and laws, lowered to schemes: the calls in one are bound first, and its result tells what they gave.
+"""Tests and laws, lowered to schemes: its calls are bound first, and its result contains their values.
 
 test "sorts": sort(xs) == ys    →    `sort(xs)` = Generate() sort(xs)
                                      return {holds: `sort(xs)` == ys, "sort(xs)": `sort(xs)`}
@@ -23,12 +23,12 @@ from gotlang.types import ANY, BOOL, DYNAMIC, RecordType, accepts
 
 HOLDS = "holds"
 UNITS = ("calls", "hops", "usd")
-"""What `within` limits."""
+"""The units of `within`."""
 
 
 @final
 class DeclaredTest(Struct, frozen=True):
-    """A test or a law, the scheme that it is lowered to, and what its inputs are drawn from."""
+    """A test or a law, the scheme that it is lowered to, and the generators of its inputs."""
 
     node: n.Test
     scheme: n.Scheme
@@ -37,7 +37,7 @@ class DeclaredTest(Struct, frozen=True):
 
     @property
     def limits(self) -> dict[str, float]:
-        """What `within` says, by unit."""
+        """The limits of `within`, by unit."""
         return limits_of(self.node.within)
 
 
@@ -80,10 +80,10 @@ def check_tests(
         seen.add(name)
         check_limits(node.within, ("calls", "usd"), report)
         if node.share is not None and not 0 < float(str(node.share.value)) <= 1:
-            help = "write `at least 0.7 of 30`: in that share of 30 tries"
-            report.error("GOT0764", "a share lies between 0 and 1", node.share.span, help=help)
+            help = "write `at least 0.7 of 30`: for that share of 30 inputs"
+            report.error("GOT0764", "a share is between 0 and 1", node.share.span, help=help)
         if node.times is not None and not 1 <= node.times <= 10_000:
-            report.error("GOT0764", "a law is tried 1 to 10,000 times", node.span)
+            report.error("GOT0764", "a law has 1 to 10,000 inputs", node.span)
         inputs: list[tuple[str, Generator]] = []
         parameters: list[n.TypedName] = []
         for drawn in node.drawn:

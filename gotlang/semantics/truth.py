@@ -1,4 +1,4 @@
-"""Where `GroundTruth` is allowed: it measures the result, so what follows must leave that as it is."""
+"""Checks where `GroundTruth` is allowed: it measures the result, so later steps must not change that."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def check_ground_truth(scheme: n.Scheme, report: Report) -> None:
 
 
 def _suite(suite: n.Suite, why: Label | None, seen: list[n.Step], report: Report) -> None:
-    """Check a block; `why` it does not end with the result, `seen` what measures it before."""
-    laters = [why]  # why what is before a statement is not the result, from the last one on
+    """Check a block; `why` it does not end with the result, `seen` is an earlier measurement."""
+    laters = [why]  # why the output before a statement is not the result, from the last one on
     for statement in reversed(suite.statements[1:]):
         laters.append(laters[-1] if _keeps_result(statement) else Label(statement.span, "this changes it"))
     lost = any(map(n.is_lost, suite.statements))
@@ -32,7 +32,7 @@ def _suite(suite: n.Suite, why: Label | None, seen: list[n.Step], report: Report
                 _suite(value, late, seen, report)
             case n.Foreach() | n.Reduce() | n.RepeatBlock():
                 _suite(
-                    value.body, Label(value.body.statements[0].span, "done any number of times"), seen, report
+                    value.body, Label(value.body.statements[0].span, "runs any number of times"), seen, report
                 )
             case n.Search() | n.First():
                 for part in inner_suites(value):

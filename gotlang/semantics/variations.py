@@ -1,4 +1,4 @@
-"""Checks what a study varies: params, settings of prompts and runs, texts, models and schemes."""
+"""Checks the dimensions of a study: params, settings of prompts and runs, texts, models and schemes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SCHEME = "scheme"
 STRUCTURE = "structure"
 """Varies the graph of the study's scheme, by rewrites."""
 MODELS = "models"
-"""Varies which model each prompt asks."""
+"""Varies the model of each prompt."""
 TEXT_PARTS = ("instruction", "examples")
 """The texts of a prompt that vary."""
 ASKED = ("temperature", "top_p", "max_tokens", "stop", "model", "effort", "thinking_budget", "retries")
 """The settings of requests that vary, of one prompt or of all."""
 _RUN: dict[str, SettingRule] = {"schedule": SettingRule((STR,)), "concurrency": SettingRule((INT,), 1)}
-"""The options of a run that vary; they change no result."""
+"""The options of a run that vary; they do not change results."""
 VARIED: dict[str, SettingRule] = {
     **_RUN,
     **{name: MODEL_SETTINGS[name] for name in ASKED},
@@ -47,8 +47,8 @@ def values_of(domain: n.Range | n.Choices) -> tuple[e.Node, ...]:
 
 
 def text_problem(text: str, prompt: n.Prompt, symbols: Symbols) -> tuple[str, str | None] | None:
-    """Why a text cannot replace a prompt's own, with what to do: it is no template, or does not show the
-    same inputs. None if it can."""
+    """Why a text cannot replace a prompt's own, with advice: it is not a template, or does not show the same
+    inputs. None if it can."""
     from gotlang.templates import Template
 
     own = prompt.own_text
@@ -92,10 +92,10 @@ class VaryCheck(Struct, frozen=True):
     schemes: Sequence[str]
     report: Report
     rewritten: bool = False
-    """Whether structure varies, so that a scheme may come to use what it does not."""
+    """Whether structure varies, so that a scheme may use what it does not use as written."""
 
     def check(self, vary: n.Vary) -> None:
-        """Report what is wrong with one of them."""
+        """Report the errors of one of them."""
         name = vary.name.text
         param = self.symbols.nodes.get(name)
         if vary.part is not None:
@@ -154,7 +154,7 @@ class VaryCheck(Struct, frozen=True):
         self.report.error("GOT0605", f"{what} is not used in the scheme {of}", vary.place, help=help)
 
     def _several(self, vary: n.Vary, own: Any, domain: n.Range | n.Choices | None = None) -> None:
-        """Report what has one value only, with that of the untuned program (None: not known)."""
+        """Report a dimension with one value only, including that of the untuned program (None: not known)."""
         domain = domain or vary.domain
         if domain is None or (isinstance(domain, n.Choices) and not all(map(_is_plain, domain.values))):
             return
@@ -210,7 +210,8 @@ class VaryCheck(Struct, frozen=True):
             self._overruled(vary, part.text, name)
 
     def _overruled(self, vary: n.Vary, setting: str, prompt: str | None) -> None:
-        """Report a setting that every step which asks the prompt (None: any) has itself, which then wins."""
+        """Report a setting that every step which calls the prompt (None: any) sets itself, so that it has no
+        effect."""
         asking = []
         for scheme in {name for each in self.schemes for name in reached(self.symbols, each)}:
             node = self.symbols.nodes.get(scheme)
@@ -222,7 +223,7 @@ class VaryCheck(Struct, frozen=True):
                     own = [a for a in step.settings or () if a.name is not None and a.name.text == setting]
                     asking.append(own[0] if own else None)
         if asking and None not in asking:
-            message = f"the steps that ask set `{setting}` themselves, so `{vary.text}` changes nothing"
+            message = f"the calling steps set `{setting}` themselves, so `{vary.text}` changes nothing"
             help = f"vary a param there: `param t = ...`, `Generate({setting}=t)`, and `vary t in ...`"
             self.report.error("GOT0605", message, vary.place, help=help)
 
@@ -296,7 +297,7 @@ class VaryCheck(Struct, frozen=True):
             self.report.error("GOT0604", message, vary.span, help=help)
 
     def _alike(self, own: str, other: str, span: Span) -> None:
-        """Report a scheme that does not take the inputs of the study's own, or gives another result."""
+        """Report a scheme with other inputs than the study's own, or another result."""
         one, two = self.symbols.schemes[own], self.symbols.schemes[other]
         why = None
         if dict(one.parameters) != dict(two.parameters):
@@ -305,7 +306,7 @@ class VaryCheck(Struct, frozen=True):
             known = (f"`{s.name}`: {s.truth or s.result}" for s in (two, one))
             why = f"their known answers differ: {', '.join(known)}"
         elif one.many != two.many or not (accepts(one.result, two.result) or accepts(two.result, one.result)):
-            why = f"`{other}` gives {two.result}, `{own}` gives {one.result}"
+            why = f"`{other}` returns {two.result}, `{own}` returns {one.result}"
         if why is not None:
             help = "schemes vary that have the same inputs and a result of the same type"
             self.report.error("GOT0602", f"`{other}` cannot replace `{own}`", span, why, help=help)
@@ -319,7 +320,7 @@ class VaryCheck(Struct, frozen=True):
                 self.report.error("GOT0604", "this value is listed twice", domain.values[at].span, help=help)
 
     def _fits(self, vary: n.Vary, domain: n.Range | n.Choices, rule: SettingRule) -> bool:
-        """Whether a range or choices fit a rule; reports why not."""
+        """Whether a range or choices satisfy a rule; reports the reason otherwise."""
         name, before = vary.text, len(self.report.diagnostics)
         parts = values_of(domain)
         types = " or ".join(map(str, rule.types))

@@ -20,7 +20,7 @@ _CURRENT = frozenset({"it", "thoughts", "score"})
 def warn_unused(module: n.Module, symbols: Symbols, report: Report) -> None:
     """Warn about unused params, prompts and scores of the program's own module.
 
-    A file without a scheme is there to be imported, so nothing in it is unused.
+    A file without a scheme is meant to be imported, so nothing in it is unused.
     """
     if not any(isinstance(d, n.Scheme) for d in module.declarations):
         return
@@ -33,9 +33,9 @@ def warn_unused(module: n.Module, symbols: Symbols, report: Report) -> None:
 
 
 def warn_unused_thoughts(suite: n.Suite, report: Report, until: e.Expression | None = None) -> None:
-    """Warn about results of steps that are never used, in a block and those inside it; `until` is looked at
-    after the block."""
-    # What later statements start from and mention.
+    """Warn about results of steps that are never used, in a block and nested ones; `until` is evaluated after
+    the block."""
+    # The inputs and names of later statements.
     taken, labels = True, set[str]()
     names = {x.name for x in walk(until) if isinstance(x, e.Reference)} if until is not None else set[str]()
     last = suite.statements[-1]

@@ -1,1 +1,1 @@
-"""Text to syntax tree and back: nodes, the parser that makes them, the printer that writes them."""
+"""Text to syntax tree and back: nodes, the parser, and the printer."""

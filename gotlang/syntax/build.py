@@ -31,7 +31,7 @@ def _block(kind):
 
 
 def _form(kind):
-    """A way to read a response, with its text if it has one."""
+    """A form of reading a response, with its text if it has one."""
     return lambda _builder, _span, *texts: kind(*(text.value for text in present(texts)))
 
 
@@ -51,7 +51,7 @@ def _parts(kind):
 
 
 class TreeBuilder(ExpressionBuilder):
-    """Makes nodes of all else: declarations, prompts, studies, types and pipelines."""
+    """Builds all other nodes: declarations, prompts, studies, types and pipelines."""
 
     # ------------------------------------------------------------ declarations
 
@@ -106,8 +106,8 @@ class TreeBuilder(ExpressionBuilder):
     partial = n.Partial
 
     def _turns(self, found: Sequence[n.Turn], lost: bool):
-        """The system's text and the one text of a plain prompt, or all turns of another; `lost`: some may be
-        among the lines that could not be read."""
+        """The system text and the single text of a plain prompt, or all turns of another; `lost`: some may be
+        among unreadable lines."""
         texts = {role: [turn for turn in found if turn.role == role] for role in ("", "system", "user")}
         several = len(texts["user"]) > 1 or (texts["user"] and len(texts["system"]) > 1)
         if (
@@ -191,7 +191,7 @@ class TreeBuilder(ExpressionBuilder):
         name, parameters, many, result, truth, decreases, within, *variables = head
         if not any(p.part for p in parameters) and not any(variables):
             for given in (p for p in parameters if p.default is not None):
-                help = "with the type `int?` it may be left out, and a `param` has a default"
+                help = "an input of type `int?` is optional, and a `param` has a default"
                 self._problem("GOT0746", "an input of a scheme that runs has no default", given.span, help)
         place, signature = self._until(span, body), (name, parameters, many, result, truth)
         return n.Scheme(place, *signature, body, decreases, within, *variables)
@@ -229,7 +229,7 @@ class TreeBuilder(ExpressionBuilder):
     input = n.TypedName
     many = every
 
-    # ------------------------------------------------------------ what stands for lines that are lost
+    # ------------------------------------------------------------ placeholders of unreadable lines
 
     def _lost_type(self, span):
         return n.NamedType(span, e.Identifier(span, e.HOLE))
@@ -238,7 +238,8 @@ class TreeBuilder(ExpressionBuilder):
         return n.Setting(span, e.Identifier(span, e.HOLE), e.Reference(span, e.HOLE))
 
     def _signature(self, span):
-        """The name of a declaration whose head is lost, and for its parameters every word that may be one."""
+        """The name of a declaration whose head is unreadable; every word that may be a parameter is taken for
+        one."""
         words = self._words(span)
         if words and (words[0].text in HEADS or misspelt(words[0].text, HEADS)):
             del words[0]
@@ -247,13 +248,13 @@ class TreeBuilder(ExpressionBuilder):
             (word for word in words if word.text not in HEADS and word.span.start < first),
             e.Identifier(span, e.HOLE),
         )
-        if words == [name] and "(" not in self._lost[span.start]:  # it may go on
+        if words == [name] and "(" not in self._lost[span.start]:  # it may continue
             name = words[0] = replace(name, text=name.text + e.HOLE)
         others = [word for word in words if word.text != name.text] + [e.Identifier(span, e.HOLE)]
         return name, tuple(n.TypedName(word.span, word, self._lost_type(span)) for word in others)
 
     def _words(self, span):
-        """The words of a line that is lost."""
+        """The words of an unreadable line."""
         words = r"^(?:prompt|score|metric|scheme|study)(?=\w)|[A-Za-z_]\w*"
         return [
             e.Identifier(Span(span.source, span.start + word.start(), span.start + word.end()), word[0])
@@ -264,7 +265,8 @@ class TreeBuilder(ExpressionBuilder):
         return n.Evaluate(span, e.Reference(span, e.HOLE))
 
     def lost_block(self, span, _hole, body, *children):
-        """A block whose first line is lost: one of an `if` where that says so, or what follows it."""
+        """A block whose first line is unreadable: that of an `if` if its clauses show that, or what follows
+        it."""
         *branches, otherwise = children
         place = self._until(span, otherwise or (branches[-1][1] if branches else body))
         if branches or otherwise or re.match(r"el|if\b", self._lost[span.start]):
@@ -284,7 +286,7 @@ class TreeBuilder(ExpressionBuilder):
         parts = [part for part in rest if isinstance(part, tuple)]
         words = [word for word, _ in parts]
         found: dict[str, Any] = dict(parts)
-        if "" not in words and not unreadable:  # else a line that could not be read may be any of them
+        if "" not in words and not unreadable:  # otherwise an unreadable line may be any of them
             wanted = [word for word in _PARTS if word in words or word in ("expand", "value")]
             if words != wanted:
                 message = (
@@ -439,8 +441,8 @@ class TreeBuilder(ExpressionBuilder):
         return n.Suite(found[0].span.to(found[-1].span), tuple(found))
 
     def _joined(self, block, lost):
-        """An `if` or a `try` with the block below, where that may be its `elif` or `else` but for its first
-        line, which is lost."""
+        """An `if` or a `try` joined with the block below, if that may be its `elif` or `else` with an
+        unreadable first line."""
         if isinstance(block, n.Bind):
             value = self._joined(block.value, lost)
             return value and replace(block, span=block.span.to(value.span), value=value)
@@ -477,7 +479,7 @@ class TreeBuilder(ExpressionBuilder):
         if settings is None and operands is None and again is None:
             return self.case(span, name)
         if name.text == "Call":
-            # `Call f(x)` and `Call() f(x)` are one thing, and the first is how it is written.
+            # `Call f(x)` and `Call() f(x)` are equal, and the first is the canonical form.
             settings = settings or None
         elif settings is None:
             self._no_constant(name)
@@ -519,7 +521,7 @@ class TreeBuilder(ExpressionBuilder):
 
     def foreach(self, span, words, others, *rest):
         *adjectives, first = words
-        # One word may precede the name, so that a misspelt `in` makes no other program.
+        # One word may precede the name, so that a misspelt `in` does not silently become another program.
         for word in adjectives[1:][-1:]:
             self._problem("GOT0001", f"unexpected `{word.text}`", word.span, "write `foreach x in xs:`")
         if len(adjectives) > 1:
@@ -545,9 +547,9 @@ class TreeBuilder(ExpressionBuilder):
         *patterns, name, body = children
         for pattern in patterns if len(patterns) > 1 else ():
             if isinstance(pattern, n.CasePattern) and pattern.fields:
-                help = "write `as name` after the cases, and look at its fields"
+                help = "write `as name` after the cases, and use its fields"
                 self._problem(
-                    "GOT0221", "fields have names where a branch is for one case", pattern.span, help
+                    "GOT0221", "fields can be named only in a branch for one case", pattern.span, help
                 )
         return n.MatchBranch(self._until(span, body), tuple(patterns), name, body)
 

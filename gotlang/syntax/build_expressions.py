@@ -1,4 +1,4 @@
-"""The tree builder for expressions: places, tokens and mistakes, which every rule has, and the rules of
+"""The tree builder for expressions: places, tokens and errors, common to all rules, and the rules of
 expressions. `build.py` has the others."""
 
 # Every method gets the place of its rule and the values of its parts, which have no static type.
@@ -23,13 +23,13 @@ from gotlang.syntax.typos import CAPITAL, RESERVED, no_method
 from gotlang.syntax.walk import nodes_in
 
 MAX_DIGITS = 1234
-"""The most characters of a number: what whole numbers of 4,096 bits take."""
+"""Maximum length of a number: that of whole numbers of 4,096 bits."""
 
 _WORDS = {"true": True, "false": False, "none": None}
 
 
 def present(children: Iterable[Any]) -> tuple[Any, ...]:
-    """The children without the gaps of optional parts that are not there."""
+    """The children without missing optional parts."""
     return tuple(child for child in children if child is not None)
 
 
@@ -38,17 +38,17 @@ def every(_builder, _span, *children):
 
 
 def listed(kind):
-    """A rule whose children are the one field of its node."""
+    """A rule whose children are the only field of its node."""
     return lambda _builder, span, *children: kind(span, present(children))
 
 
 class ExpressionBuilder:
-    """Makes nodes of one fragment of a program.
+    """Builds nodes of one fragment of a program.
 
     Names become identifiers, quoted texts and words such as `true` constants, other tokens strings. A rule
-    whose children are the fields of its node has the node's class for a method. What the grammar lets through
-    and the language does not is collected in `problems`. `lost` has the text of each line that could not be
-    read by the offset of the hole that stands for it.
+    whose children are the fields of its node has the node's class as its method. Constructs that the grammar
+    accepts and the language does not are collected in `problems`. `lost` has the text of each unreadable line
+    by the offset of its hole.
     """
 
     def __init__(self, fragment: Fragment, lost: Mapping[int, str] = MappingProxyType({})) -> None:
@@ -57,7 +57,7 @@ class ExpressionBuilder:
         self.problems: list[Diagnostic] = []
 
     def rule(self, name: str, start: int, end: int, parts: list[Any]) -> Any:
-        """The node of a rule, or what its rules make of its parts."""
+        """The node of a rule, built from its parts."""
         return getattr(self, name)(self._fragment.span(start, end), *parts)
 
     def token(self, kind: str, text: str, start: int, end: int) -> e.Identifier | e.Expression | str:
@@ -75,7 +75,7 @@ class ExpressionBuilder:
                 return e.Reference(self._fragment.span(start, end), e.HOLE)
         return text
 
-    # ------------------------------------------------------------ places, tokens and mistakes
+    # ------------------------------------------------------------ places, tokens and errors
 
     def _until(self, span: Span, *parts: e.Node) -> Span:
         """The place of a block: up to its last part, without the line end that closes it."""
@@ -98,7 +98,7 @@ class ExpressionBuilder:
         return found
 
     def _only(self, parts: dict[str, list[Any]], *kinds: str) -> Iterator[Any]:
-        """The one part of each kind, or None; a second one is a mistake."""
+        """The only part of each kind, or None; a second one is an error."""
         for kind in kinds:
             found = parts.get(kind, [None])
             message = "duplicate prompt text" if kind == "user" else f"duplicate `{kind}`"
@@ -108,7 +108,7 @@ class ExpressionBuilder:
             yield found[0]
 
     def _no_constant(self, name):
-        """`True` and its like are no words of the language. Whether this is none of them."""
+        """Report Python's `True` and the like. Returns whether the name is none of them."""
         if name.text in CAPITAL:
             message, help = f"unexpected `{name.text}`", f"write `{CAPITAL[name.text]}`"
             self._problem("GOT0001", message, name.span, help)
@@ -135,7 +135,7 @@ class ExpressionBuilder:
         return " ".join(words)
 
     def unary(self, span, operator, operand):
-        # `-5` is a number; `-(5)` and `-x` are what they look like.
+        # `-5` is a number; `-(5)` and `-x` are operations.
         in_brackets = self._fragment.text[self._fragment.offset(operand.span.start)] == "("
         if operator == "-" and e.is_plain_number(operand) and not in_brackets:
             return e.Constant(span, -operand.value)
@@ -153,7 +153,7 @@ class ExpressionBuilder:
     def call(self, span, name, *arguments):
         given = self._arguments(arguments)
         if name.text in THOUGHT_FUNCTIONS and len(given) == 1 and _is_it(given[0]):
-            # `score(it)` and `score` are one thing, and the second is how it is written.
+            # `score(it)` and `score` are equal, and the second is the canonical form.
             return e.Reference(span, name.text)
         return e.Call(span, self.name(span, name), given)
 

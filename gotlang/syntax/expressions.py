@@ -1,7 +1,8 @@
-"""Expressions of the syntax tree, in the order of the grammar (`grammars/got.lark`), and what every node has.
+"""Expressions of the syntax tree, in the order of the grammar (`grammars/got.lark`), and the base of all
+nodes.
 
-Nodes are frozen data. Two nodes are equal when they mean the same text; their places (`span`) do
-not count. Later stages write nothing into them. The IR uses the same expressions.
+Nodes are frozen data. Two nodes are equal if they represent the same text; their places (`span`) are ignored.
+Later stages do not write into them. The IR uses the same expressions.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from gotlang.span import Span
 
 
 class Node(Frozen, frozen=True):
-    """Anything with a place in the text."""
+    """A node of the tree, with a place in the text."""
 
     span: Span
 
@@ -32,7 +33,7 @@ class Constant(Node, frozen=True):
     long: bool = False
 
     def place(self, offset: int) -> Span:
-        """Where a character of a text is; the whole text where it has escapes or several lines."""
+        """The place of a character of a text; the whole text if it has escapes or several lines."""
         start = self.span.start + 1 + offset
         plain = not self.long and self.span.end - self.span.start - 2 == len(str(self.value))
         return Span(self.span.source, start, start + 1) if plain else self.span
@@ -43,7 +44,7 @@ class Constant(Node, frozen=True):
 
 
 HOLE = "?"
-"""The name that stands for what could not be read."""
+"""The name of an unreadable part."""
 
 
 class Reference(Node, frozen=True):
@@ -68,7 +69,7 @@ class Binary(Node, frozen=True):
 
 
 class Compare(Node, frozen=True):
-    """`a < b <= c`: true where each neighbouring pair is."""
+    """`a < b <= c`: true if each neighbouring pair is."""
 
     first: Expression
     rest: tuple[tuple[str, Expression], ...]
@@ -125,7 +126,7 @@ class ListDisplay(Node, frozen=True):
 
 
 class Comprehension(Node, frozen=True):
-    """`[element for name in iterable if condition]`; two names take the elements of a list of pairs apart."""
+    """`[element for name in iterable if condition]`; two names unpack the elements of a list of pairs."""
 
     element: Expression
     names: tuple[Identifier, ...]
@@ -134,13 +135,14 @@ class Comprehension(Node, frozen=True):
 
 
 class RecordDisplay(Node, frozen=True):
-    """`{path: a, left: b}`; an entry without a name, `{...state, left: b}`, gives all fields of a record."""
+    """`{path: a, left: b}`; an entry without a name, `{...state, left: b}`, spreads all fields of a
+    record."""
 
     entries: tuple[tuple[str | None, Expression], ...]
 
 
 class Case(Node, frozen=True):
-    """`Act {tool: "search", arg: q}`, or `Stop` without fields: a value of one of a type's alternatives."""
+    """`Act {tool: "search", arg: q}`, or `Stop` without fields: a value of one case of a type."""
 
     case: Identifier
     entries: tuple[tuple[str | None, Expression], ...] = ()

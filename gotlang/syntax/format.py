@@ -1,9 +1,9 @@
-"""Nodes to the one canonical text: what `gotc fmt` writes.
+"""Nodes to canonical text: what `gotc fmt` writes.
 
 Four spaces of indentation; one blank line between declarations of different kinds or of several lines;
 neighbouring params aligned in columns; texts in triple quotes indented with their block. Blank lines inside a
-block and between params stay, at most one at a time. The parts of a prompt and the clauses of a study stay in
-the order they were written in. Expressions get as few parentheses as their meaning allows.
+block and between params stay, at most one at a time. The parts of a prompt and the clauses of a study keep
+their order. Expressions get as few parentheses as possible.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gotlang.syntax.layout import (
 from gotlang.syntax.texts import long_lines, quote, reindented
 from gotlang.syntax.typos import is_bare, is_bare_reference
 
-# How tightly an expression binds, from the loosest; the ladder of the grammar.
+# Precedence of expressions, from the lowest, as in the grammar.
 _ANY, _OR, _AND, _NOT, _SUM, _PRODUCT, _FACTOR, _VALUE, _NOTHING = range(9)
 _BINARY = {
     "or": (_OR, _OR, _AND),
@@ -40,7 +40,7 @@ _BINARY = {
     **dict.fromkeys(("*", "/", "//", "%"), (_PRODUCT, _PRODUCT, _FACTOR)),
     "**": (_FACTOR, _VALUE, _FACTOR),
 }
-"""How tightly an operator binds, and how tightly its operands must."""
+"""The precedence of an operator, and the minimum of its operands."""
 _NUMBER = lazy_pattern(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
 _STEP_LIKE = lazy_pattern(r"[A-Z]\w*(?:\[| not\b| [-+] )")
 _KEY = lazy_pattern(r"[a-z_][A-Za-z0-9_]*")
@@ -66,13 +66,13 @@ _Small = (
 _Inline = e.Expression | n.Step | n.LabelReference | _Clause | _Small
 """Nodes within a line."""
 _Part = Piece | _Inline | tuple["_Part | None", ...]
-"""A part of a line; a tuple is an optional one, left out where anything in it is None."""
+"""A part of a line; a tuple is an optional one, left out if anything in it is None."""
 
 
 def format_module(module: n.Module, source: Source | None = None) -> str:
-    """The canonical text of a module. Without the source it was parsed from, only the code is written.
+    """The canonical text of a module. Without its source, comments are not written.
 
-    Parsed again it gives an equal module, and formatted again the same text.
+    The text parses to an equal module, and formatting it again does not change it.
     """
     comments = module.comments if source else ()
     printer = _Printer(source)
@@ -81,7 +81,7 @@ def format_module(module: n.Module, source: Source | None = None) -> str:
 
 
 def format_expression(expression: e.Expression) -> str:
-    """An expression on one line, which parses back to an equal one. Numbers must be finite."""
+    """An expression on one line, which parses to an equal one. Numbers must be finite."""
     return flat(_Printer().expression(expression))
 
 
@@ -236,7 +236,7 @@ class _Printer:
         for opening, parts in shared:
             for number, (word, part) in enumerate(parts):
                 if number and "\n" not in self._between(parts[number - 1][1], part):
-                    # Clauses of one kind that shared a line still do.
+                    # Clauses of one kind on one line stay on one line.
                     groups[-1][0].pieces.extend(self._join(", ", word, part))
                 else:
                     groups.append(self._clause(part, opening, word, part))
@@ -330,12 +330,12 @@ class _Printer:
                 self._line(depth, start, *before, *self._apart(node))
 
     def _apart(self, node: e.Expression) -> list[Piece]:
-        """An expression where an operation might stand: `(Stop not in xs)` is no step without parentheses."""
+        """An expression where an operation might be: `(Stop not in xs)` is not a step without parentheses."""
         pieces = self.expression(node)
         return ["(", *pieces, ")"] if _STEP_LIKE.match(flat(pieces)) else pieces
 
     def _part(self, block: n.Search, word: str, body: n.Suite, depth: int) -> None:
-        """A part of a `search`: on the line of its word where it is one step or a call."""
+        """A part of a `search`: on the line of its keyword if it is one step or a call."""
         start = self._keyword(word, block, body.statements[0])
         match body.statements:
             case (n.Step() | n.Evaluate() as one,):
@@ -351,7 +351,7 @@ class _Printer:
         self._suite(body, depth + 1)
 
     def _keyword(self, word: str, block: e.Node, first: e.Node) -> int:
-        """Where the line with a word like `else` starts in a block: the last one before what follows it."""
+        """The start of the line with a word like `else` in a block: the last one before what follows it."""
         after, before = block.span.start, first.span.start
         found = list(re.finditer(rf"^[ \t]*{word}\b", self._text[after:before], re.MULTILINE))
         return after + found[-1].end() - len(word) if found else before
@@ -437,12 +437,12 @@ class _Printer:
         return self._join(node.operation, settings, *operands, (" ", node.again))
 
     def expression(self, node: e.Expression, level: int = _ANY) -> list[Piece]:
-        """The pieces of an expression, in parentheses where it binds less than `level`."""
+        """The pieces of an expression, in parentheses if its precedence is below `level`."""
         own, pieces = self._bare(node)
         return pieces if own >= level else ["(", *pieces, ")"]
 
     def _bare(self, node: e.Expression) -> tuple[int, list[Piece]]:
-        """How tightly an expression binds, and its pieces."""
+        """The precedence of an expression, and its pieces."""
         part = self.expression
         match node:
             case e.Constant(value=str()):
@@ -499,7 +499,7 @@ class _Printer:
         return Brackets("{", items, place)
 
     def _number(self, node: e.Constant) -> str:
-        """A number, with the digits that its author wrote."""
+        """A number, with its digits in the source."""
         raw, plain = self._written(node), repr(node.value)
         if raw == plain or not _NUMBER.fullmatch(raw):
             return plain
@@ -517,7 +517,7 @@ class _Printer:
         return LongText(quote(value), long_lines(value), hang)
 
     def _written(self, node: e.Constant) -> str:
-        """A constant as its author wrote it; empty without the source."""
+        """A constant as the source writes it; empty without the source."""
         return self._text[node.span.start : node.span.end]
 
 
@@ -527,22 +527,22 @@ def _gap(before: e.Node, after: e.Node) -> Span:
 
 
 def _commas(parts: Iterable[_Part], opening: str) -> list[_Part]:
-    """Parts with commas between them and `opening` before the first; empty without parts."""
+    """Parts separated by commas, with `opening` before the first; empty without parts."""
     return _between(parts, ", ", opening)
 
 
 def _variables(names: tuple[e.Identifier, ...]) -> list[_Part]:
-    """Variables of types in brackets, if there are any."""
+    """Type variables in brackets, if there are any."""
     return [*_commas(names, "["), "]"] if names else []
 
 
 def _between(parts: Iterable[_Part], sign: str, opening: str = "") -> list[_Part]:
-    """Parts with a sign between them and `opening` before the first."""
+    """Parts separated by a sign, with `opening` before the first."""
     return [piece for number, part in enumerate(parts) for piece in (sign if number else opening, part)]
 
 
 def _opening(key: str | None) -> str:
-    """What precedes the value of a record's entry: its name, in quotes where it needs them, or `...`."""
+    """The text before the value of a record's entry: its name, in quotes if needed, or `...`."""
     return "..." if key is None else f"{key if _KEY.fullmatch(key) else quote(key)}: "
 
 

@@ -1,9 +1,9 @@
-"""The grammar file, the Lark parser made from it, and the tables by which programs are read.
+"""The grammar file, the Lark parser made from it, and the tables by which programs are parsed.
 
-Lark needs a quarter of a second to make a parser from the grammar. The build of the package writes its
-tables as JSON, in two lines: those of a `Reader`, which reads programs, and Lark's own, for texts with
-mistakes. They are used only for the same grammar, and Lark's by the same Lark. There is one parser of Lark's
-per thread, since the indenter keeps state.
+Lark needs a quarter of a second to make a parser from the grammar. The build of the package stores its tables
+as JSON, in two lines: those of a `Reader`, which parses correct programs, and Lark's own, for texts with
+errors. They are used only for the same grammar, and Lark's only with the same version of Lark. There is one
+parser of Lark's per thread, since the indenter has state.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def grammar_text(name: str = "got.lark") -> str:
 
 
 def _grammar_file(name: str) -> Path:
-    """A file of grammars: from the wheel, or from `grammars/` beside the package in a source tree."""
+    """A grammar file: from the wheel, or from `grammars/` next to the package in a source tree."""
     package = Path(__file__).parents[1]
     packaged = package / "grammars" / name
     return packaged if packaged.is_file() else package.parent / "grammars" / name
@@ -46,7 +46,7 @@ def _grammar_file(name: str) -> Path:
 
 @cache
 def reader() -> Reader:
-    """The reader of programs, from the saved tables where they match the grammar."""
+    """The reader of programs, from the saved tables if they match the grammar."""
     found: Reader | None = None
     with suppress(OSError), _grammar_file(TABLES).open("rb") as file:
         found = reader_from_tables(file.readline())
@@ -54,7 +54,7 @@ def reader() -> Reader:
 
 
 def parser() -> Lark:
-    """This thread's parser of programs, from the saved tables where they match the grammar."""
+    """This thread's parser of programs, from the saved tables if they match the grammar."""
     found: Lark | None = getattr(_parsers, "got", None)
     if found is None:
         with suppress(OSError):
@@ -64,7 +64,7 @@ def parser() -> Lark:
 
 
 def tokens_of_lark(text: str, start: str) -> list[Token]:
-    """The tokens of a text as Lark finds them, which knows what may follow. Raises UnexpectedInput."""
+    """The tokens of a text from Lark, whose lexer knows the possible next tokens. Raises UnexpectedInput."""
     parser().parse(text, start=start)
     found = parser().parse_interactive(text, start=start).iter_parse()
     return [(token.type, str(token), token.start_pos or 0, token.end_pos or 0) for token in found]
@@ -86,7 +86,7 @@ def build_parser(*extensions: str, starts: Sequence[str] = ("module", "expressio
 
 
 def indentation() -> Indenter:
-    """A tokenizer of indentation. It keeps state, so each parser has its own."""
+    """A tokenizer of indentation. It has state, so each parser has its own."""
     from lark.indenter import Indenter
 
     class Indentation(Indenter):
@@ -96,7 +96,7 @@ def indentation() -> Indenter:
         INDENT_type = "_INDENT"
         DEDENT_type = "_DEDENT"
         tab_len = 8
-        # A word is read whole everywhere: where only `in` may follow, `inner` is not `in` and `ner`.
+        # Words are tokenized whole: where only `in` is possible, `inner` is not `in` and `ner`.
         always_accept = ("_NL", "NAME")
 
     return Indentation()
@@ -109,7 +109,7 @@ def to_tables(parser: Lark) -> str:
     from lark.lexer import TerminalDef
 
     data, memo = parser.memo_serialize([TerminalDef, Rule])
-    data["options"]["postlex"] = None  # code, which is given again on the way back
+    data["options"]["postlex"] = None  # code, which is passed again on loading
     lines = (
         {"grammar": _digest(), "tables": tables(parser)},
         {"grammar": _digest(), "lark": lark.__version__, "data": data, "memo": memo},
@@ -118,16 +118,16 @@ def to_tables(parser: Lark) -> str:
 
 
 def reader_from_tables(line: str | bytes) -> Reader | None:
-    """The reader by the first line of the tables, or None where they were made from another grammar."""
+    """The reader from the first line of the tables, or None if they were made from another grammar."""
     content = msgspec.json.decode(line)
     return Reader(content["tables"]) if content.get("grammar") == _digest() else None
 
 
 def from_tables(text: str) -> Lark | None:
-    """The parser, or None where the tables were made from another grammar or by another Lark."""
+    """The parser, or None if the tables were made from another grammar or by another Lark."""
     import lark
 
-    # The keys of states, tokens and rules are numbers, which JSON writes as texts.
+    # The keys of states, tokens and rules are numbers, which JSON writes as strings.
     content = json.loads(
         text.partition("\n")[2] or "{}",
         object_hook=lambda part: {int(key) if key.isdigit() else key: part[key] for key in part},

@@ -1,4 +1,5 @@
-"""Syntax errors in words: what was unexpected, what was expected, and what its author most likely meant."""
+"""Messages of syntax errors: the unexpected token, the expected ones, and what the author most likely
+meant."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ _PYTHON = {
     "const": "write `param name = 5 in 1..10`",
     **dict.fromkeys(("let", "var"), "write `name = value`"),
 }
-# Signs of other languages, each with what is written here.
+# Signs of other languages, and their equivalents here.
 _OTHER_SIGNS = "× *  ÷ /  ^ **  – -  — -  − -  → ->  … ..  ≤ <=  ≥ >=  ≠ !=  & and  ! not  ~ not"
 _SIGNS = {
     **{sign: f"write `{ours}`" for sign, ours in re.findall(r"(\S) (\S+)", _OTHER_SIGNS)},
@@ -65,7 +66,7 @@ _NAMES = {
     "COMPARE": "a comparison",
     **{word.upper(): f"`{word}`" for word in ("search", "first", "race")},
 }
-"""Terminals of the grammar that have no text of their own, in words."""
+"""Descriptions of grammar terminals without a text of their own."""
 
 
 def _set(names: str) -> frozenset[str]:
@@ -82,7 +83,7 @@ _CLAUSE = _set("DATA PROGRAM PROMPTS SCHEME SUBJECT VARY")
 _STRING = _set("STRING LONG_STRING")
 _EXPRESSION = _STRING | _set("NAME OPERATION INT FLOAT LSQB LPAR LBRACE TRUE FALSE NONE PLUS MINUS")
 _OPERATORS = _set("PLUS MINUS STAR SLASH DOUBLE_SLASH PERCENT POWER COMPARE AND OR NOT IN IF DOT LSQB")
-# Where all of a set may follow, it is named once.
+# A set that may follow as a whole is named once.
 _GROUPS = (
     ("a declaration (`param`, `prompt`, `score`, `scheme`, ...)", _DECLARATION),
     ("a step such as `Generate(k=5) sort(part)`", _EXPRESSION | _BLOCK),
@@ -95,7 +96,7 @@ _GROUPS = (
     ("a type", _set("NAME OPERATION STRING LBRACE")),
 )
 _MOST = 6
-# What a line may start with.
+# The possible starts of a line.
 _OPENINGS = frozenset(
     {name.lower() for name in _DECLARATION | _BLOCK - {"FIRST", "RACE", "SEARCH"} | _PROMPT_PART | _CLAUSE}
     | {"elif", "else", "maximize", "minimize"}
@@ -107,7 +108,7 @@ _VALUE = re.compile(r"=[ \t]*([\w.]+)")
 
 
 def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, int]:
-    """The diagnostic of a syntax error, and an offset in the line at fault."""
+    """The diagnostic of a syntax error, and an offset in the line with the error."""
     from lark.exceptions import UnexpectedToken
 
     def problem(code: str, message: str, start: int, end: int, at: str, help: str | None) -> Diagnostic:
@@ -124,7 +125,7 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, int
         terminal, met, end = "", text[start], start + 1
 
     if wanted == {"_INDENT"}:
-        # The end of the line that opens the block is the last thing the parser took.
+        # The end of the line that opens the block is the last token that the parser accepted.
         end = state.parser_state.value_stack[-1].start_pos
         help = "indent the lines of this block by four spaces"
         help += ", or write a value after `=`" if text[end - 1] == "=" else ""
@@ -147,7 +148,7 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, int
         end = start + 1
     known = _literals()
     if "_NL" in wanted and wanted & _OPERATORS:
-        wanted -= {"OPERATION"}  # a `Repeat(k)`, which is hardly meant
+        wanted -= {"OPERATION"}  # a `Repeat(k)`, which is rarely meant
     at = f"expected {expected(wanted, known)}"
     hint = _hint(terminal, met, wanted, text, start, known)
     found = problem("GOT0001", _unexpected(terminal, met), start, end, at, hint)
@@ -156,7 +157,7 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, int
 
 
 def _fix(hint: str, terminal: str, met: str, text: str, at: int) -> tuple[int, int, str] | None:
-    """The edit that a hint asks for, as offsets and another text; None where that needs thought."""
+    """The edit for a hint, as offsets and replacement text; None if it is ambiguous."""
     if hint.startswith("the first line of a block ends with") and terminal == "_NL":
         return at, at, ":"
     if hint.startswith("remove the `:` after"):
@@ -196,13 +197,13 @@ def _literals() -> dict[str, str]:
     return {t.name: t.pattern.value for t in parser().terminals if t.pattern.type == "str"}
 
 
-# ---------------------------------------------------------------- what was meant
+# ---------------------------------------------------------------- suggestions
 
 
 def _hint(
     terminal: str, met: str, wanted: set[str], text: str, at: int, known: Mapping[str, str]
 ) -> str | None:
-    """What to write instead, or None.
+    """Advice, or None.
 
     `terminal` and `met` are the unexpected token, `wanted` the terminals that could have followed, `at` its
     offset in `text`, `known` the text of each keyword by its terminal.
@@ -251,7 +252,7 @@ def _hint(
     if met in {"//", "/"} and text[at : at + 2] in {"//", "/*"}:
         return "a comment starts with `#`"
     if terminal in {"STRING", "LONG_STRING"} and re.search(r"\b[fFrRbBuU]{1,2}$", before):
-        return 'texts have no prefix: write `"..." + name`, or `"..." + str(name)` for what is no text'
+        return 'texts have no prefix: write `"..." + name`, or `"..." + str(name)` for other values'
     return (
         _of_declaration(met, wanted, opening)
         or _of_pattern(met, wanted, before)
@@ -275,7 +276,7 @@ def _of_equal_sign(wanted: set[str], before: str, rest: str, settings_without_si
 
 
 def _of_expression(met: str, wanted: set[str], before: str) -> str | None:
-    """What is written for an expression of Python."""
+    """The equivalent of an expression of Python."""
     if met == "for" and "RSQB" in wanted and " for " in before:
         return "one list inside another: `flatten([[x + y for y in ys] for x in xs])`"
     if met == ":" and "RSQB" in wanted and re.search(r"\[[^\]]*:[^\]]*$", before):
@@ -310,7 +311,7 @@ def _of_declaration(met: str, wanted: set[str], opening: str) -> str | None:
 
 
 def _of_type(met: str, wanted: set[str], before: str) -> str | None:
-    """A type as other languages write it."""
+    """Advice about a type in the notation of another language."""
     if (element := re.search(r"(\w+)\[$", before)) is not None and met == "]":
         return f"write `list[{element[1]}]`"
     if met.startswith('"') and wanted == {"NAME", "RBRACE"}:
@@ -321,7 +322,7 @@ def _of_type(met: str, wanted: set[str], before: str) -> str | None:
 
 
 def _of_pattern(met: str, wanted: set[str], before: str) -> str | None:
-    """A branch of a `match` that is written in another way."""
+    """Advice about a branch of a `match` in another notation."""
     if met == "(" and {"LBRACE", "AS", "VBAR"} <= wanted:
         return f"write its fields in braces: `{before} {{name}}:`"
     if met == ":" and wanted == {"COMMA", "RBRACE"} and "{" in before and before[:1].isupper():
@@ -330,7 +331,7 @@ def _of_pattern(met: str, wanted: set[str], before: str) -> str | None:
     if before or not {"STRING", "OPERATION", "NONE"} <= wanted or "NAME" in wanted:
         return None
     if met[0].isdigit():
-        return "a `match` looks at cases and texts: for numbers, write `if`, `elif` and `else`"
+        return "a `match` distinguishes cases and texts: for numbers, write `if`, `elif` and `else`"
     own = {"_": "write `else:`", "else": "`else:` comes last", "case": 'write `"sure":`, without `case`'}
     return own.get(met, f'write `"{met}":` for a text; the name of a case starts with a capital')
 
@@ -344,7 +345,7 @@ def _misspelt(terminal: str, word: str, words: Iterable[str]) -> str | None:
 
 
 def expected(terminals: Iterable[str], literals: Mapping[str, str]) -> str:
-    """The terminals that may follow, as one phrase; `literals` gives keywords and signs their text."""
+    """The terminals that may follow, as one phrase; `literals` has the text of keywords and signs."""
     left = set(terminals)
     groups: list[str] = []
     for phrase, members in _GROUPS:
@@ -367,7 +368,7 @@ def expected(terminals: Iterable[str], literals: Mapping[str, str]) -> str:
 
 
 def _unexpected(terminal: str, text: str) -> str:
-    """The message about an unexpected token; a character that is no token comes without a terminal."""
+    """The message about an unexpected token; an invalid character has no terminal."""
     if not terminal:
         return f"invalid character {_character(text)}"
     if terminal in {"_NL", "$END", "_DEDENT"}:

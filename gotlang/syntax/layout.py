@@ -8,7 +8,7 @@ comma, as in
         right: list[int],
     ) -> list[int]:
 
-or, where all items are single words without comments, as many on a line as fit.
+or, if all items are single words without comments, as many on a line as fit.
 
 Comments on a line of their own stay between the lines they were between, at the indentation of what follows;
 those at the end of a block stay in it. Comments after code stay on their line, in one column for lines that
@@ -28,7 +28,7 @@ from gotlang.span import Source, Span
 from gotlang.syntax.nodes import Comment
 
 WIDTH = 100
-"""How long a line may be before it is broken, in characters."""
+"""The maximum length of a line before it is broken, in characters."""
 INDENT = 4
 _WIDE = 60
 """Longer lines do not push the comments of their neighbours to the right."""
@@ -187,7 +187,7 @@ def _one_per_line(brackets: Brackets, margin: int, comments: Sequence[Comment]) 
 
 
 class CanonicalLine(Struct):
-    """A line of canonical text and where it started in the source; at depth 0 a declaration starts."""
+    """A line of canonical text and its start in the source; at depth 0 a declaration starts."""
 
     depth: int
     start: int
@@ -231,7 +231,7 @@ def arrange(lines: Sequence[CanonicalLine], comments: Sequence[Comment], source:
 
 
 class _Layout:
-    """Collects entries; knows the indentation in the source of the blocks around the last line."""
+    """Collects entries; tracks the indentation in the source of the enclosing blocks of the last line."""
 
     def __init__(self, source: Source | None) -> None:
         self._text = source.text if source else ""

@@ -1,6 +1,6 @@
 """The rest of the syntax tree in the order of the grammar: types, pipelines, declarations, the module.
 
-Like expressions, these are frozen data, equal when they mean the same text.
+Like expressions, these are frozen data, equal if they represent the same text.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TypedName(Node, frozen=True):
 
 
 class PartType(Node, frozen=True):
-    """`prompt(str) -> T` among the inputs of a scheme: what is given is a prompt, a score or a scheme."""
+    """`prompt(str) -> T` among the inputs of a scheme: the argument is a prompt, a score or a scheme."""
 
     kind: Identifier
     parameters: tuple[TypeNode, ...]
@@ -135,7 +135,7 @@ class Suite(Node, frozen=True):
 
 class Foreach(Node, frozen=True):
     """`foreach list part in parts after needs(part):`; `adjective` is a word before the name, for readers.
-    Two names take pairs apart: `foreach i, part in enumerate(parts):`."""
+    Two names unpack pairs: `foreach i, part in enumerate(parts):`."""
 
     adjective: str | None
     names: tuple[Identifier, ...]
@@ -145,7 +145,7 @@ class Foreach(Node, frozen=True):
 
     @property
     def enumerated(self) -> Expression | None:
-        """The list in `foreach i, x in enumerate(list)`, whose elements the block is about."""
+        """The list in `foreach i, x in enumerate(list)`, over whose elements the block iterates."""
         match self.iterable:
             case Call(function=Identifier(text="enumerate"), arguments=(one,)) if len(self.names) == 2:
                 return one.value if one.name is None else None
@@ -216,7 +216,7 @@ class Match(Node, frozen=True):
 
 
 class Try(Node, frozen=True):
-    """`try:` with its `else:`, the way that is taken where the first fails."""
+    """`try:` with its `else:`, which runs if the first one fails."""
 
     body: Suite
     otherwise: Suite
@@ -224,7 +224,7 @@ class Try(Node, frozen=True):
 
 class Search(Node, frozen=True):
     """`search state from root until solved(state), rollouts 30, select uct(1.4):` with its parts; `clauses`
-    are what its head says beside `until`."""
+    are those of its head other than `until`."""
 
     state: Identifier
     root: Expression
@@ -236,7 +236,7 @@ class Search(Node, frozen=True):
     backup: Identifier | None
 
     def clause(self, name: str) -> Expression | None:
-        """What the head says under a name."""
+        """A clause of the head by its name."""
         return next((given.value for given in self.clauses if given.name.text == name), None)
 
     @property
@@ -246,8 +246,8 @@ class Search(Node, frozen=True):
 
 
 class First(Node, frozen=True):
-    """`first until condition:` and `first ..., at once:`, or a `race`: each of the lines starts from the same
-    thoughts, and one of them is taken."""
+    """`first until condition:` and `first ..., at once:`, or a `race`: each alternative starts from the same
+    thoughts, and one of them is chosen."""
 
     way: str
     until: Expression | None
@@ -297,7 +297,7 @@ class ImportGot(Node, frozen=True):
 
 
 class PythonFunction(Node, frozen=True):
-    """`search -> list[str]`: an imported function and the type of what it returns; None for `any`."""
+    """`search -> list[str]`: an imported function and its result type; None for `any`."""
 
     name: Identifier
     result: TypeNode | None
@@ -335,7 +335,7 @@ class TypeAlias(Node, frozen=True):
 
 
 class Range(Node, frozen=True):
-    """`in 1..10`: both ends belong to it."""
+    """`in 1..10`: both ends are included."""
 
     low: Expression
     high: Expression
@@ -397,9 +397,9 @@ STOP_WHEN = "stop when"
 
 
 class Prompt(Node, frozen=True):
-    """`prompt sort(numbers: list[int]) -> many list[int]:` with its parts. A prompt whose turns are more than
-    `system` and one text has them all in `turns`; `as_turns` is said of its examples. `file` is the Markdown
-    file that its texts and some settings are in: `prompt sort(...) -> list[int] from "sort.md"`."""
+    """`prompt sort(numbers: list[int]) -> many list[int]:` with its parts. A prompt with turns other than
+    `system` and one text has all of them in `turns`; `as_turns` applies to its examples. `file` is the
+    Markdown file with its texts and some settings: `prompt sort(...) -> list[int] from "sort.md"`."""
 
     name: Identifier
     parameters: tuple[TypedName, ...]
@@ -485,15 +485,15 @@ class Scheme(Node, frozen=True):
 
 
 class Drawn(Node, frozen=True):
-    """`left, right in lists(int)`: names of a law, and what each of their values is drawn from."""
+    """`left, right in lists(int)`: names of a law, and the generator of their values."""
 
     names: tuple[Identifier, ...]
     generator: Expression
 
 
 class Test(Node, frozen=True):
-    """`test "sorts three": sort([3, 1, 2]) == [1, 2, 3]`, or a `law` where something is `drawn`: it must hold
-    for at least `share` of `times` draws (None: for each)."""
+    """`test "sorts three": sort([3, 1, 2]) == [1, 2, 3]`, or a `law` if inputs are `drawn`: it must be true
+    for at least `share` of `times` inputs (None: for each)."""
 
     name: Constant
     drawn: tuple[Drawn, ...]
@@ -531,8 +531,8 @@ class StudyData(Node, frozen=True):
 
 
 class Vary(Node, frozen=True):
-    """`merge_tries in 5..25`, `sort.temperature in 0.0..1.0`: what a study varies. `part` is what of a prompt
-    it is."""
+    """`merge_tries in 5..25`, `sort.temperature in 0.0..1.0`: a dimension of a study. `part` is the part of a
+    prompt."""
 
     name: Identifier
     part: Identifier | None
@@ -540,12 +540,12 @@ class Vary(Node, frozen=True):
 
     @property
     def text(self) -> str:
-        """What varies, as written: `sort.temperature`."""
+        """The dimension as written: `sort.temperature`."""
         return self.name.text if self.part is None else f"{self.name.text}.{self.part.text}"
 
     @property
     def place(self) -> Span:
-        """Where that is written."""
+        """The place of the dimension's name."""
         return self.name.span if self.part is None else self.name.span.to(self.part.span)
 
 
@@ -601,9 +601,9 @@ ANY_OPERATION = "*A"
 
 
 class Module(Node, frozen=True):
-    """One file: its declarations in order, and its comments, which only the printer looks at. `unsure` are
-    the words of what could not be read: `*` for any, `*A` for any operation, `so*` for any that starts
-    so. `lost` are the places whose first line could not be read, so that it may declare any name in them."""
+    """One file: its declarations in order, and its comments, which only the printer uses. `unsure` are the
+    words in unreadable parts: `*` for any, `*A` for any operation, `so*` for any with this prefix. `lost` are
+    the places whose first line is unreadable, so that it may declare any name in them."""
 
     declarations: tuple[Declaration, ...]
     comments: tuple[Comment, ...] = ()
@@ -620,7 +620,7 @@ class Module(Node, frozen=True):
 
 
 def is_lost(node: Node) -> bool:
-    """Whether a node stands for a line, or the head of a block, that could not be read."""
+    """Whether a node represents an unreadable line, or the unreadable head of a block."""
     match node:
         case (
             NamedType(name=Identifier(text=text))

@@ -1,9 +1,9 @@
-"""Program text to nodes. Never raises for a program's mistakes: they come back as diagnostics.
+"""Program text to nodes. Never raises for errors in a program: they are returned as diagnostics.
 
-A scan of the whole text comes first: it collects comments, checks brackets, quotes and indentation, and cuts
-the text into declarations. The parser then reads one declaration at a time, so that a mistake in one leaves
-the others readable, and an unmatched bracket is reported where it is, not where the parser gave up. After a
-mistake its line is a hole (`gotlang/syntax/recovery.py`), and the declaration is read again to find the next.
+A scan of the whole text comes first: it collects comments, checks brackets, quotes and indentation, and
+splits the text into declarations. The parser then parses one declaration at a time, so that an error in one
+does not affect the others, and an unmatched bracket is reported at its place. After an error its line becomes
+a hole (`gotlang/syntax/recovery.py`), and the declaration is parsed again to find the next one.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from gotlang.syntax.typos import DECLARATIONS, STATEMENTS
 from gotlang.syntax.walk import children
 
 MAX_TOKENS = 1_000_000  # words and signs of a program; a string or a comment counts as one
-MAX_PROBLEMS = 50  # mistakes that are told; after these a declaration with one is left out
-MAX_EXPLAINED = 400_000  # characters of a declaration for which Lark says what could stand at a mistake
-MAX_KNOWN = 10_000  # characters of a declaration that is not read again while it is as it was
-MAX_REREAD = 400_000  # characters of declarations that are read again to find the mistakes after a first one
+MAX_PROBLEMS = 50  # maximum number of reported errors; further declarations with errors are left out
+MAX_EXPLAINED = 400_000  # characters of a declaration for which Lark reports the expected tokens
+MAX_KNOWN = 10_000  # characters of a declaration that is not parsed again if it is unchanged
+MAX_REREAD = 400_000  # characters of declarations that are parsed again to find errors after a first one
 
 _FORBIDDEN = lazy_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]|(?<!\A)\ufeff")
 _WORDS = lazy_pattern(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*+"|#[^\n]*+|\w++|[^\w\s]')
@@ -52,18 +52,18 @@ _WORDS = lazy_pattern(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n]
 
 @relaxed_gc()
 def parse(source: Source, known: Sequence[Diagnostic] = ()) -> tuple[Module, tuple[Diagnostic, ...]]:
-    """The module of a source, and what is wrong with its syntax; a line with one of the `known` mistakes is
-    not read.
+    """The module of a source, and its syntax errors; a line with one of the `known` errors is treated as
+    unreadable.
 
-    A line with a mistake is a hole in the tree, and a declaration of one line is left out: one run shows as
-    many mistakes as it can.
+    A line with an error is a hole in the tree, and a declaration of one line is left out: one run reports as
+    many errors as possible.
     """
     whole = Span(source.name, 0, len(source.text))
     if problem := _too_much(source):
         return Module(whole, ()), (problem,)
     wrong, text = _invalid(source), _readable(source.text)
     if len(wrong) >= MAX_PROBLEMS:
-        return Module(whole, ()), (next(iter(wrong.values())),)  # no program
+        return Module(whole, ()), (next(iter(wrong.values())),)  # not a program
     chunks, comments = scan(Fragment(source.name, text))
     reader = _Reader()
     declarations: list[Declaration] = []
@@ -106,13 +106,13 @@ def _without_orphans(text: str, problems: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def parse_expression(source: Source) -> Expression | Diagnostic:
-    """One expression on its own, as in `--fail-if 'mean(mistakes) > 2'`, or the first mistake in it."""
+    """A single expression, as in `--fail-if 'mean(mistakes) > 2'`, or the first error in it."""
     found: Expression | Diagnostic = _alone(source, "expression")
     return found
 
 
 def parse_vary(source: Source) -> Vary | Diagnostic:
-    """What a study varies, `tries in 1..5`, or the first mistake in it."""
+    """A dimension of a study, `tries in 1..5`, or the first error in it."""
     found: Vary | Diagnostic = _alone(source, "vary_item")
     return found
 
@@ -133,21 +133,21 @@ def _alone(source: Source, rule: str) -> Any:
 
 
 def _readable(text: str) -> str:
-    """A text without a byte order mark at its start, which is no part of the program, and with spaces for the
-    characters that no program may have; offsets stay."""
+    """A text without a byte order mark at its start, which is not part of the program, and with spaces for
+    invalid characters; offsets stay."""
     text = "\n" + text[1:] if text.startswith("\ufeff") else text
     return _FORBIDDEN.sub(" ", text)
 
 
 def _invalid(source: Source) -> dict[int, Diagnostic]:
-    """By line, the first character in it that no program may have."""
+    """By line, the first invalid character."""
     found: dict[int, Diagnostic] = {}
     for match in _FORBIDDEN.finditer(source.text):
         line = source.position(match.start())[0]
         if line in found:
             continue
         number = ord(match[0])
-        if 0xDC80 <= number <= 0xDCFF:  # how Python decodes what is not UTF-8, byte by byte
+        if 0xDC80 <= number <= 0xDCFF:  # Python decodes invalid UTF-8 byte by byte like this
             message, help = f"invalid UTF-8 byte {number - 0xDC00:#x}", "save the file as UTF-8"
         else:
             message = f"invalid character U+{number:04X}"
@@ -189,11 +189,11 @@ _MOST_LETTERS = 100
 
 
 class _Reader:
-    """Reads declaration after declaration of a source and collects the problems.
+    """Parses the declarations of a source one by one and collects the problems.
 
-    A broken line is replaced by a hole, of which nothing is known, and the declaration is read again for the
-    next mistake. `unsure` are the names that what was lost may have declared: `*` for any, `so*` for those
-    that start so. `lost` are the declarations whose inputs were.
+    A broken line is replaced by a hole, whose content is unknown, and the declaration is parsed again for the
+    next error. `unsure` are the names that unreadable lines may have declared: `*` for any, `so*` for those
+    with this prefix. `lost` are the declarations whose inputs are unreadable.
     """
 
     def __init__(self) -> None:
@@ -204,18 +204,18 @@ class _Reader:
         self.lost: list[Span] = []
 
     def no_more_repairs(self) -> None:
-        """Leave out each further declaration with a mistake."""
+        """Leave out each further declaration with an error."""
         self._left = -1
 
     def read(
         self, fragment: Fragment, known: Sequence[Diagnostic], further: Sequence[Diagnostic] = ()
     ) -> tuple[Declaration, ...]:
-        """The declarations of a text that starts at the margin; none where one without a body is wrong.
+        """The declarations of a text that starts at the margin; none if one without a body has an error.
 
         `known` are the problems that the scan found in it, `further` are others.
         """
         if self._lost and not _KEYWORD.match(fragment.text):
-            # What follows a broken declaration at the margin most likely belongs to it.
+            # Lines after a broken declaration at the margin most likely belong to it.
             return ()
         whole, lost, tabs, noted = fragment, dict[int, str](), False, list[tuple[int, Diagnostic, bool]]()
         while True:
@@ -228,7 +228,7 @@ class _Reader:
             )
             problems, fault = torn or (problems, fault)
             if module is None and fault is not None and is_hole(fragment.text, fault):
-                problems, fault = (), None  # not of its author's making
+                problems, fault = (), None  # not written by its author
             if module is not None:
                 self._note(problems, whole, typed)
                 self.problems.extend([*_told(noted, fragment, whole), *problems])
@@ -241,7 +241,7 @@ class _Reader:
             if repair is not None and repair.moved >= 0:
                 place = fragment.span(repair.moved, end_of_code(fragment.text, repair.moved))
                 problems = tuple(replace(p, span=place) for p in problems)
-            if not (tabs and code == "GOT0003"):  # of the indentation, enough is said
+            if not (tabs and code == "GOT0003"):  # errors of the indentation are already reported
                 self._note(problems, whole, typed)
                 at = repair.place if repair is not None else -1
                 noted += [(at, problem, _is_shape(problem, whole)) for problem in problems]
@@ -257,7 +257,7 @@ class _Reader:
                 self._lose(repair, place, whole, typed)
 
     def _lose(self, repair: Repair, place: Span, whole: Fragment, typed: bool) -> None:
-        """Note what a hole may have declared. `place` is that of the hole and what is below."""
+        """Record what a hole may have declared. `place` is that of the hole and of the lines below."""
         first = repair.lost.split("\n", 1)[0]
         if first.startswith("="):
             self.lost.append(place)
@@ -278,8 +278,8 @@ class _Reader:
     def _torn(
         self, fragment: Fragment, known: Sequence[Diagnostic], fault: int, lost: Mapping[int, str]
     ) -> tuple[tuple[Diagnostic, ...], int] | None:
-        """The mistake before three quotes that have no end, if these end a text whose opening quotes are
-        missing; with its offset."""
+        """The error before three unterminated quotes, if these end a text whose opening quotes are missing;
+        with its offset."""
         text = fragment.text
         before = text.rfind("\n", 0, fault) + 1
         if not before or not text.startswith(THREE, fault) or self._left < 0:
@@ -297,8 +297,8 @@ class _Reader:
     def _repair(
         self, fragment: Fragment, fault: int | None, code: str, lost: Mapping[int, str], enough: int
     ) -> Repair | None:
-        """The declaration with another repair, by which it can be read up to `enough` if there is one; None
-        where none helps."""
+        """The declaration with another repair, with which it can be parsed up to `enough` if there is one;
+        None if none helps."""
         text = fragment.text
         self._left -= len(text)
         if self._left < 0:
@@ -326,7 +326,7 @@ class _Reader:
         enough: int,
         most: tuple[int, int] = (-1, -1),
     ) -> Repair | None:
-        """The repair by which the most can be read, the first of equals; None if that is only `most`."""
+        """The repair with which the most can be parsed, the first of equals; None if that is only `most`."""
         best = None
         for repair in repairs:
             self._left -= len(repair.fragment.text)
@@ -340,8 +340,8 @@ class _Reader:
         return best
 
     def _readable(self, fragment: Fragment, lost: Mapping[int, str]) -> tuple[int, int]:
-        """How far a declaration can be read, and how far its brackets, quotes and indentation are right, as
-        offsets in the source; MAX_LENGTH where that is all."""
+        """How far a declaration can be parsed, and how far its brackets, quotes and indentation are correct,
+        as offsets in the source; MAX_LENGTH for all of it."""
         known = [problem.span.start for chunk in scan(fragment)[0] for problem in chunk.problems]
         scanned = min(known, default=MAX_LENGTH)
         return min(scanned, _reached(fragment, lost)), scanned
@@ -368,14 +368,14 @@ _DECLARES_NONE = lazy_pattern(r"(?:\w+ *= *)?(?:if|elif|else|try|match|first|rac
 
 
 def _next_mistake(fragment: Fragment, known: Sequence[Diagnostic]) -> int:
-    """The offset in the source behind the code above the second of some mistakes; else MAX_LENGTH."""
+    """The offset in the source after the code above the second of some errors; else MAX_LENGTH."""
     later = sorted(fragment.offset(p.span.start) for p in known)[1:]
     before = fragment.text[: fragment.text.rfind("\n", 0, later[0])].rstrip() if later else ""
     return fragment.span(len(before), len(before)).start if later else MAX_LENGTH
 
 
 def _block(hole: Repair) -> int | None:
-    """Where the block ends whose first line is a hole, if that line may have declared any name in it."""
+    """The end of the block whose first line is a hole, if that line may have declared any name in it."""
     text = hole.fragment.text
     margin = hole.at - text.rfind("\n", 0, hole.at) - 1
     if hole.at <= 0 or hole.lost.endswith((":", "}")) or text[hole.at] not in BLOCKS:
@@ -388,8 +388,8 @@ def _block(hole: Repair) -> int | None:
 
 
 def _is_shape(problem: Diagnostic, whole: Fragment) -> bool:
-    """Whether a mistake is that of a closing bracket that starts its line, or of the indentation, which may
-    follow from the line above or below."""
+    """Whether an error is that of a closing bracket at the start of a line, or of the indentation, which may
+    be a consequence of the line above or below."""
     at = problem.span.start - whole.base
     closes = whole.text[at] in PAIRS and not whole.text[whole.text.rfind("\n", 0, at) + 1 : at].strip()
     return problem.code == "GOT0003" or (problem.code == "GOT0009" and closes)
@@ -398,8 +398,8 @@ def _is_shape(problem: Diagnostic, whole: Fragment) -> bool:
 def _told(
     noted: Sequence[tuple[int, Diagnostic, bool]], fragment: Fragment, whole: Fragment
 ) -> Iterator[Diagnostic]:
-    """The mistakes, each with the place of its hole or -1, without those that follow: of holes one below
-    another the first is told, where only the shape of the other is wrong, and one for each line."""
+    """The errors, each with the place of its hole or -1, without consequences: of consecutive holes the first
+    is reported if only the shape of the others is wrong, and one error per line."""
     last, before = -1, False
     told = set[int]()
     for at, problem, shape in sorted(noted, key=lambda each: each[0]):
@@ -414,12 +414,12 @@ def _told(
 
 
 def _cut_head(head: str) -> bool:
-    """Whether the head of a declaration may have had other inputs."""
+    """Whether the unreadable head of a declaration may have had other inputs."""
     if re.search(r"^ *:|\( *:|, *:", head, re.MULTILINE):
         return True
     *lines, last = head.split("\n")
     if re.match(r"oper|\w+ +\w+\[", head):
-        return True  # of its parts, nothing is known
+        return True  # nothing is known of its parts
     if not lines:
         return not re.search(r"\)|->", last)
     whole = all(line.rstrip().endswith((",", "(", "[", "{")) for line in lines[:-1])
@@ -430,7 +430,7 @@ _BEGUN = lazy_pattern(r"([a-z]\w*)(?:( +)(\w*))?$")
 
 
 def _begun(line: str) -> Iterator[str]:
-    """What the names start with that a line declares of which only the first words are there."""
+    """The prefixes of the names that a line declares of which only the first words exist."""
     if found := _BEGUN.match(line):
         word, space, name = found.groups()
         if space:
@@ -442,24 +442,24 @@ def _begun(line: str) -> Iterator[str]:
 
 
 def _names(line: str) -> Iterator[str]:
-    """The words of a line, and what is left of them behind a keyword."""
+    """The words of a line, and the rest of them after a keyword."""
     words = _WORD.findall(line)
-    yield from map("".join, pairwise(words))  # what is between them, may be too much
+    yield from map("".join, pairwise(words))  # what is between them may be superfluous
     for word in set(words):
         yield word
         yield from (word[len(known) :] for known in STATEMENTS if word.startswith(known))
 
 
 def _glued(head: str) -> Iterator[str]:
-    """What may be names in the first words of a declaration, if what was between two of them is missing."""
+    """Possible names in the first words of a declaration, if something is missing between two of them."""
     for word in _WORD.findall(head)[:2] if not _NAMED.match(head) else ():
         for at in range(1, min(len(word), _MOST_LETTERS)):
             yield from (word[:at], word[at:])
 
 
 def _scanned(fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[None, tuple[Diagnostic, ...], int]:
-    """The first of the problems that the scan found, and its offset. A text that does not end comes first:
-    its quotes are why the rest is wrong."""
+    """The first of the problems that the scan found, and its offset. An unterminated text comes first: its
+    quotes are the reason for the others."""
     text, base = fragment.text, fragment.base
 
     def order(problem: Diagnostic) -> tuple[int, bool, int]:
@@ -475,7 +475,7 @@ def _scanned(fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[None, tup
 def _declaration(
     fragment: Fragment, lost: Mapping[int, str]
 ) -> tuple[Any, tuple[Diagnostic, ...], int | None]:
-    """The nodes of a declaration. While a text is edited, those before the edit are not read again."""
+    """The nodes of a declaration. While a text is edited, unchanged ones are not parsed again."""
     return (
         _known(fragment) if not lost and len(fragment.text) <= MAX_KNOWN else _run(fragment, "module", lost)
     )
@@ -489,8 +489,8 @@ def _known(fragment: Fragment) -> tuple[Any, tuple[Diagnostic, ...], int | None]
 def _run(
     fragment: Fragment, start: str, lost: Mapping[int, str] = MappingProxyType({})
 ) -> tuple[Any, tuple[Diagnostic, ...], int | None]:
-    """The node of a text whose brackets match, its mistakes, and the offset of the line that is at fault.
-    `lost` are the holes. There is no node where the parser met a mistake."""
+    """The node of a text whose brackets match, its errors, and the offset of the line with the error. `lost`
+    are the holes. There is no node if the parser met an error."""
     from gotlang.syntax.build import TreeBuilder
     from gotlang.syntax.grammar import reader, tokens_of_lark
     from gotlang.syntax.reader import Unreadable
@@ -519,7 +519,7 @@ def _run(
 
 
 def _reached(fragment: Fragment, lost: Mapping[int, str]) -> int:
-    """How far a text can be read, as an offset in the source; MAX_LENGTH where that is all."""
+    """How far a text can be parsed, as an offset in the source; MAX_LENGTH for all of it."""
     from gotlang.syntax.build import TreeBuilder
     from gotlang.syntax.grammar import reader
     from gotlang.syntax.reader import Unreadable

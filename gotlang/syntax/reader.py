@@ -1,7 +1,7 @@
-"""Reads texts by the tables that Lark makes of a grammar, without objects for tokens and trees.
+"""Parses texts by the tables that Lark makes of a grammar, without objects for tokens and trees.
 
-One pattern finds the tokens of all states; where a keyword may not stand, its word is a name. A text that
-cannot be read so is for Lark itself, which says where and why (`gotlang/syntax/parse.py`).
+One pattern finds the tokens of all states; where a keyword is not possible, its word is a name. A text that
+cannot be parsed so is passed to Lark itself, which reports the error (`gotlang/syntax/parse.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lark import Lark
 
 Token = tuple[str, str, int, int]
-"""The kind of a token, its text, and where that starts and ends."""
+"""The kind of a token, its text, and its start and end."""
 
 _Rule = tuple[int, str, str | None, bool, list[tuple[int, bool, int]] | None, int]
 """See `tables`."""
@@ -23,17 +23,17 @@ _OPENING, _CLOSING = frozenset({"LPAR", "LSQB", "LBRACE"}), frozenset({"RPAR", "
 
 
 class ValueBuilder(Protocol):
-    """Makes values of tokens and rules."""
+    """Builds values of tokens and rules."""
 
     def token(self, kind: str, text: str, start: int, end: int) -> Any:
         """The value of a token."""
 
     def rule(self, name: str, start: int, end: int, parts: list[Any]) -> Any:
-        """The value of a rule, from those of its parts; None for an optional part that is not there."""
+        """The value of a rule, from those of its parts; None for a missing optional part."""
 
 
 class Unreadable(Exception):
-    """The text is not of the grammar, as far as a reader knows. `place` is where the token is at fault."""
+    """The text does not match the grammar. `place` is that of the unexpected token."""
 
     def __init__(self, start: int, end: int) -> None:
         super().__init__("unreadable")
@@ -41,10 +41,10 @@ class Unreadable(Exception):
 
 
 def tables(lark: Lark) -> dict[str, Any]:
-    """What a reader needs of a parser, as plain data.
+    """The parser's tables for a reader, as plain data.
 
-    `states` have for each symbol the next state, or -1 - r where rule r ends. `rules` have their size and
-    symbol; their name, or None if their values are their parent's; whether a single value stands for itself;
+    `states` have for each symbol the next state, or -1 - r if rule r ends. `rules` have their size and
+    symbol; their name, or None if their values are their parent's; whether a single value replaces the rule;
     and, unless all parts are values, which are, with the number of optional ones that are missing before it
     and whether it has several values; and how many are missing at the end.
     """
@@ -93,7 +93,7 @@ def tables(lark: Lark) -> dict[str, Any]:
 
 @final
 class Reader:
-    """Reads texts by their tables."""
+    """Parses texts by their tables."""
 
     def __init__(self, tables: Mapping[str, Any]) -> None:
         self._pattern, self._name = re.compile(tables["pattern"]), re.compile(tables["name"])
@@ -106,7 +106,7 @@ class Reader:
         self._jumps: dict[tuple[int, int, str], tuple[int, int | None]] = {}
 
     def tokens(self, text: str) -> Iterator[Token]:
-        """The tokens of a text, with those of its indentation. Raises Unreadable."""
+        """The tokens of a text, including those of its indentation. Raises Unreadable."""
         words, columns, depth = self._words, [0], 0
         for found in self._pattern.finditer(text):
             kind = found.lastgroup
@@ -137,7 +137,7 @@ class Reader:
         yield "$END", "", len(text), len(text)
 
     def read(self, tokens: Iterable[Token], start: str, builder: ValueBuilder) -> Any:
-        """The value of the text of some tokens, which is of the rule `start`. Raises Unreadable."""
+        """The value of a text's tokens, which match the rule `start`. Raises Unreadable."""
         states, rules, jumps = self._states, self._rules, self._jumps
         token, rule = builder.token, builder.rule
         state, end_state = self._starts[start]
@@ -180,7 +180,7 @@ class Reader:
         raise Unreadable(begin, end)
 
     def _jump(self, below: int, state: int, kind: str, end_state: int) -> tuple[int, int | None]:
-        """The state and the action behind a chain of rules that only pass a value on, as from one level of
+        """The state and the action after a chain of rules that only pass a value on, as from one level of
         precedence to the next."""
         action: int | None = self._states[state][kind]
         while action is not None and action < 0:

@@ -1,8 +1,9 @@
-"""Repairs of a declaration with a mistake, so that the rest of it can be read.
+"""Repairs of a declaration with an error, so that the rest of it can be parsed.
 
-A line that cannot be read becomes a hole: one character that no program can have, which the grammar knows as
-a line, as the first line of a block, or as the head of a declaration (`LOST...` in `got.lark`). Of a hole
-nothing is known, so that nothing is said of what depends on it. A line that is indented wrongly is moved.
+A line that cannot be parsed becomes a hole: one character that is invalid in programs, which the grammar
+accepts as a line, as the first line of a block, or as the head of a declaration (`LOST...` in `got.lark`).
+The content of a hole is unknown, so no errors are reported that depend on it. A wrongly indented line is
+moved.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _BOUND = lazy_pattern(r"[a-z_]\w*\s*(?::[^=]+)?=\s*(?=\w)")
 _WORD = lazy_pattern(r"\w*")
 _PART_OF_SEARCH = lazy_pattern(r" *expand *:")
 _INPUT = lazy_pattern(r" *(?:[)\]}]|\w+ *: *[^\s=][^=\n]*$)", re.MULTILINE)
-"""A line that goes on with the inputs of a declaration."""
+"""A line that continues the inputs of a declaration."""
 _READ = r"parse (?:json|lines|tag|after|with)\b|examples\b[^.\n]*: *$"
 """A line of a prompt below its text."""
 _CLOSED_HEAD = lazy_pattern(r"^[)\]}][^\n]*\n", re.MULTILINE)
@@ -47,7 +48,7 @@ _CLOSED_HEAD = lazy_pattern(r"^[)\]}][^\n]*\n", re.MULTILINE)
 _STATEMENT = lazy_pattern(
     r" *(?:(?:[a-z]\w* *= *)?[A-Z]\w*\(|(?:foreach|repeat|reduce|if|return|match|try|skip)\b(?! *[,)]))"
 )
-"""A line that is no part of a list or a call above."""
+"""A line that is not part of a list or a call above."""
 _BRANCH = lazy_pattern(r" *[A-Z]\w*+[^()\n]*: *(?:#.*)?$", re.MULTILINE)
 
 SIGNS = lazy_pattern(
@@ -58,39 +59,39 @@ SIGNS = lazy_pattern(
     r"|\\[ \t]*+\n"
     r"|\n[ \t]*+(?=[^ \t\n#])"
 )
-"""What tells lines apart: texts, comments, brackets, and line ends before code."""
+"""The separators of lines: texts, comments, brackets, and line ends before code."""
 
 
 class Repair(Struct, frozen=True):
-    """A declaration as it may have been meant: with a hole for what is `lost` at an offset, or with none
-    where `at` is -1."""
+    """A declaration as it may have been meant: with a hole for what is `lost` at an offset, or without one if
+    `at` is -1."""
 
     fragment: Fragment
     at: int = -1
     lost: str = ""
     moved: int = -1
-    """The offset of a line above the mistake that was indented differently; -1 if none was."""
+    """The offset of a line above the error with another indentation; -1 if there is none."""
 
     @property
     def place(self) -> int:
-        """The offset of the hole in the source; -1 where there is none."""
+        """The offset of the hole in the source; -1 if there is none."""
         return self.fragment.span(self.at, self.at).start if self.at >= 0 else -1
 
 
 def without_line(fragment: Fragment, fault: int, code: str) -> Iterator[Repair]:
-    """A declaration without the line of a mistake, in the ways that this can be meant, the most likely first:
-    with a hole for it, where that is possible."""
+    """A declaration without the line of an error, in the possible ways, the most likely first: with a hole
+    for it, if possible."""
     text = fragment.text
     line = text.rfind("\n", 0, fault) + 1
     if code == "GOT0004" and (mended := _with_quotes(fragment, fault)) is not None:
         yield mended
         return
-    if text[line:fault].strip() == _TEXT:  # what is behind the end of a text
+    if text[line:fault].strip() == _TEXT:  # text after the end of a string
         yield Repair(fragment.edited(fault, text.index("\n", fault), ""))
     if code == "GOT0004" and text.startswith(_TEXT + "\n", fault) and not text[line:fault].strip():
         yield from _with_hole(fragment, line, _after(text, line), _margin(text, line), _LINE)
     start, end = _region(text, fault, code)
-    if code == "GOT0009" and start < line and text[fault] in ")]}":  # the line that opened it is not there
+    if code == "GOT0009" and start < line and text[fault] in ")]}":  # the line that opened it is missing
         yield from _without(fragment, _after(text, start), end, "GOT0003")
     yield from _without(fragment, start, end, code)
     if code == "GOT0001":
@@ -113,7 +114,7 @@ def _without(fragment: Fragment, start: int, end: int, code: str) -> Iterator[Re
 
 
 def _with_quotes(fragment: Fragment, at: int) -> Repair | None:
-    """A text with a third quote before two, where that changes no indentation."""
+    """A text with a third quote added before two, if that changes no indentation."""
     text = fragment.text
     opens = text.count(_TEXT, 0, at) % 2 == 0
     quotes = 2 if text.startswith('""', at) else 1
@@ -129,8 +130,8 @@ def _with_quotes(fragment: Fragment, at: int) -> Repair | None:
 
 
 def indentations(fragment: Fragment, fault: int) -> Iterator[Repair]:
-    """A declaration with one line, or all of a block, moved to where it may belong (the line at fault, the
-    one below, and those that began the blocks around it; nearest columns first), or with a missing line."""
+    """A declaration with one line, or all of a block, moved to a possible place (the line with the error, the
+    one below, and those that began the enclosing blocks; nearest columns first), or with a missing line."""
     text = fragment.text
     if fault == 0:
         yield from _headed(fragment)
@@ -169,7 +170,7 @@ def _with_line(fragment: Fragment, start: int, column: int, sign: str) -> Repair
 
 
 def _moved(fragment: Fragment, starts: Sequence[int], by: int) -> Repair:
-    """Lines further in or out."""
+    """Lines with another indentation."""
     for start in reversed(starts):
         margin = _margin(fragment.text, start)
         fragment = fragment.edited(start, start + margin, " " * (margin + by))
@@ -192,7 +193,7 @@ def _blocks(text: str, starts: Sequence[int]) -> list[int]:
 
 
 def at_margin(fragment: Fragment) -> Repair | None:
-    """A declaration whose head is moved to the margin; None where the first line is no head."""
+    """A declaration whose head is moved to the margin; None if the first line is not a head."""
     text = fragment.text
     below = _next(text, text.index("\n") + 1)
     if (margin := _margin(text, 0)) and (_HEADED.match(text, margin) or _margin(text, below) > margin):
@@ -201,7 +202,7 @@ def at_margin(fragment: Fragment) -> Repair | None:
 
 
 def with_head(fragment: Fragment) -> Repair | None:
-    """Lines of a block without a declaration, with a hole for its head; None where they have one."""
+    """Lines of a block without a declaration, with a hole for its head; None if they have one."""
     text = fragment.text
     if _margin(text, 0) == 0:
         return None
@@ -232,13 +233,13 @@ def other_heads(repair: Repair) -> Iterator[Repair]:
 
 
 def without_lines(fragment: Fragment, fault: int) -> Repair | None:
-    """A declaration of one line without the further lines at fault; None where it is the first."""
+    """A declaration of one line without further lines with errors; None if it is the first."""
     start, end = _region(fragment.text, fault, "")
     return Repair(fragment.edited(start, end, "")) if start else None
 
 
 def without_body(fragment: Fragment) -> Repair | None:
-    """A declaration with one hole for all of its lines but the head."""
+    """A declaration with one hole for all of its lines except the head."""
     text = fragment.text
     starts = list(line_starts(text))
     if not starts or not (margin := _margin(text, starts[0])):
@@ -260,7 +261,7 @@ def is_hole(text: str, at: int) -> bool:
 
 
 def misspelt_match(text: str, fault: int) -> re.Match[str] | None:
-    """The word that is there for `match` above a line that could be one of its branches."""
+    """The misspelt word for `match` above a line that could be one of its branches."""
     start = text.rfind("\n", 0, fault) + 1
     if not _BRANCH.match(text, start):
         return None
@@ -274,14 +275,14 @@ def misspelt_match(text: str, fault: int) -> re.Match[str] | None:
 
 
 def end_of_code(text: str, start: int) -> int:
-    """Where the code of the line that starts at an offset ends, before its comment."""
+    """The end of the code of the line that starts at an offset, before its comment."""
     end = text.find("\n", start)
     line = text[start : end if end >= 0 else len(text)]
     return start + max(1, len(line.split(" #", 1)[0].rstrip()))
 
 
 def line_starts(text: str) -> Iterator[int]:
-    """Where lines with code start that do not continue another one, except the first."""
+    """The starts of lines with code that do not continue another one, except the first."""
     depth = 0
     for match in SIGNS.finditer(text):
         mark = match[0][0]
@@ -297,7 +298,7 @@ def line_starts(text: str) -> Iterator[int]:
 
 
 def _region(text: str, fault: int, code: str) -> tuple[int, int]:
-    """The offsets of the lines at fault, up to the start of the next one."""
+    """The offsets of the lines with the error, up to the start of the next one."""
     start = text.rfind("\n", 0, fault) + 1
     if (head := _CLOSED_HEAD.search(text)) and fault < head.end() and _TEXT not in text[: head.start()]:
         return 0, _next(text, head.end())
@@ -317,8 +318,8 @@ def _region(text: str, fault: int, code: str) -> tuple[int, int]:
 
 
 def _end_of_text(text: str, fault: int) -> int:
-    """Where a text in three quotes most likely ends that has no end: behind a line that ends with one or
-    two, or before a line that says how the response is read."""
+    """The most likely end of an unterminated text in three quotes: after a line that ends with one or two, or
+    before a line with the form of the response."""
     first = text.index("\n", fault)
     margin = _margin(text, text.rfind("\n", 0, fault) + 1)
     found = re.compile(rf'^(?:[^"\n]*""? *\n| {{{margin}}}(?={_READ}))', re.MULTILINE).search(text, first + 1)
@@ -326,8 +327,8 @@ def _end_of_text(text: str, fault: int) -> int:
 
 
 def without_text(fragment: Fragment, start: int) -> Iterator[Repair]:
-    """A declaration with a hole for a text whose opening quotes are missing, from the line at fault to the
-    end of that text."""
+    """A declaration with a hole for a text whose opening quotes are missing, from the line with the error to
+    the end of that text."""
     text = fragment.text
     start = text.rfind("\n", 0, start) + 1
     closing = text.find(_TEXT, start)
@@ -336,7 +337,7 @@ def without_text(fragment: Fragment, start: int) -> Iterator[Repair]:
 
 
 def _unpaired(text: str, start: int, fault: int) -> tuple[int, int]:
-    """The same where an open bracket or quote has swallowed the lines below. `start` is that of its line."""
+    """The same if an open bracket or quote has swallowed the lines below. `start` is that of its line."""
     end, goes_on = _after(text, start), bool(_GOES_ON.search(text[start : text.index("\n", start)]))
     opened = [0, *line_starts(text[:end])][-1]
     if opened < start and (text[fault] in '")]}' or _closed(text, end, _margin(text, opened))):
@@ -362,8 +363,8 @@ def _unpaired(text: str, start: int, fault: int) -> tuple[int, int]:
 
 
 def _closed(text: str, end: int, margin: int) -> int | None:
-    """The end of the lines from an offset on that are further in than a margin, and of the bracket below
-    them at that margin; None where there is none."""
+    """The end of the lines from an offset on that are indented more than a margin, and of the bracket below
+    them at that margin; None if there is none."""
     while end < len(text) and _margin(text, end) > margin:
         end = _after(text, end)
     closes = end < len(text) and _margin(text, end) == margin and text[end + margin] in ")]}"
@@ -371,7 +372,7 @@ def _closed(text: str, end: int, margin: int) -> int | None:
 
 
 def _after(text: str, start: int) -> int:
-    """The start of the next line with anything in it; the text's end if there is none."""
+    """The start of the next line with content; the text's end if there is none."""
     return _next(text, text.index("\n", start) + 1)
 
 
@@ -381,7 +382,7 @@ def _next(text: str, at: int) -> int:
 
 
 def _margin(text: str, start: int) -> int:
-    """How far the line that starts at an offset is indented."""
+    """The indentation of the line that starts at an offset."""
     found = re.compile(" *").match(text, start)
     return found.end() - start if found is not None else 0
 
@@ -420,7 +421,7 @@ def _sign(text: str, end: int, lost: str, opens: bool) -> str:
 
 
 def _head(text: str, lost: str) -> str | None:
-    """The hole for the head of a declaration with a body; None where it has none."""
+    """The hole for the head of a declaration with a body; None if it has none."""
     body = text[_next(text, text.index("\n", 0) + 1) :]
     first = lost.split(maxsplit=1)[0] if lost else ""
     word = next((word for word in HEADS if first.startswith(word)), None) or misspelt(first, HEADS)

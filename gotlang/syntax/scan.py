@@ -1,5 +1,5 @@
-"""The scan of a program's text: where its declarations are, its comments, and whether brackets, quotes and
-indentation are right."""
+"""The scan of a program's text: its declarations, its comments, and errors in brackets, quotes and
+indentation."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _INDENTED = lazy_pattern(
     r"|(?:\w+[ \t]+)?\w+\([^\n]*\)[ \t]*->[^\n]*:[ \t]*$",
     re.MULTILINE,
 )
-"""A line that is a declaration wherever it is."""
+"""A line that is a declaration at any indentation."""
 _STRAY = lazy_pattern(
     r'[A-Z]\w*[ \t]*[({\[]|["(\[{]|(?:foreach|repeat|reduce|if|elif|else|return|match|try|skip)\b'
     r"|(?:vary|minimize|maximize|parse|examples|instruction|system|user|assistant|messages|tools)[ \t]"
     r"|\w+[ \t]*=|\w+[ \t]+\d"
 )
-"""A line that is no declaration, but one of a block."""
+"""A line that is not a declaration, but one of a block."""
 _FIRST_WORD = lazy_pattern(r"([a-z]\w*)([ \t]*$)?", re.MULTILINE)
 PLAIN = lazy_pattern(r"(?:from|function|import|law|param|partial|simulate|test|type)\b")
 """A declaration without a block."""
@@ -60,7 +60,8 @@ class Chunk(Struct):
 def scan(fragment: Fragment) -> tuple[list[Chunk], list[Comment]]:
     """The declarations and comments of a text.
 
-    Chunks count from the start of the text, the places of comments and problems from the start of the source.
+    Offsets of chunks are relative to the start of the text, those of comments and problems to the start of
+    the source.
     """
     scanner = _LineScanner(fragment)
     at = 0
@@ -81,7 +82,7 @@ class _LineScanner:
         self._restarts = 0
 
     def run(self, start: int) -> int:
-        """Scans the text from `start` on; the offset to go on from, which is mostly the text's end."""
+        """Scan the text from `start` on; returns the offset from which to continue, mostly the text's end."""
         if first := _FIRST_LINE.match(self._text, start):
             self._line(start, first.end())
         for match in SIGNS.finditer(self._text, start):
@@ -106,7 +107,7 @@ class _LineScanner:
         return len(self._text)
 
     def _line(self, start: int, code: int) -> None:
-        """A line with code on it, where no bracket is open or one was forgotten."""
+        """A line with code on it, if no bracket is open or one was forgotten."""
         indentation = self._text[start:code]
         if self._brackets:
             if indentation or not _DECLARATION.match(self._text, code):
@@ -124,7 +125,7 @@ class _LineScanner:
             first and not PLAIN.match(first) and _BLOCK_ABOVE.search(self._text, begun, start)
         )
         if inside and (_STRAY.match(self._text, code) or self._continues(start, code)):
-            help = "indent it by four spaces for each block that it is in"
+            help = "indent it by four spaces per enclosing block"
             self._problem("GOT0003", "a step is indented", start, end_of_code(self._text, code), help)
             return
         lone = 0 < len(indentation) < min(self._columns[1:], default=0) and self._below_blank(start)
@@ -143,12 +144,12 @@ class _LineScanner:
             self._indent(len(indentation), code)
 
     def _below_blank(self, start: int) -> bool:
-        """Whether a line has a blank line or a comment at the margin right above it."""
+        """Whether a line has a blank line or a comment at the margin directly above it."""
         above = self._text[self._text.rfind("\n", 0, max(0, start - 1)) + 1 : start]
         return not above.strip() or above.startswith("#")
 
     def _continues(self, start: int, code: int) -> bool:
-        """Whether a line at the margin most likely is one of the block right above it."""
+        """Whether a line at the margin most likely belongs to the block directly above it."""
         word = _FIRST_WORD.match(self._text, code)
         return bool(
             word and not self._below_blank(start)
@@ -197,7 +198,7 @@ class _LineScanner:
         near = self._brackets[-MAX_DEPTH:]
         matching = [number - len(near) for number, (sign, _) in enumerate(near) if sign == PAIRS[mark]]
         if matching or self._text.find("\n", where, at) < 0:
-            del self._brackets[(matching or [-1])[-1] :]  # a sign too many closes none of an earlier line
+            del self._brackets[(matching or [-1])[-1] :]  # it closes none of an earlier line
         label = Label(self._span(where, where + 1), "opened here")
         self._problem("GOT0009", f"`{mark}` does not match `{opened}`", at, at + 1, None, label)
 
@@ -211,7 +212,7 @@ class _LineScanner:
         """A string in triple quotes that runs to the end of the file.
 
         The missing quotes may be those of an earlier string, which then closed where another one should open:
-        that one contains a declaration. It is the one to report, and the scan goes on after it.
+        that one contains a declaration. It is the one to report, and the scan continues after it.
         """
         self._restarts += 1
         if self._restarts <= _MAX_RESTARTS and (pair := self._two_quotes(at)) is not None:
@@ -228,8 +229,8 @@ class _LineScanner:
         return resume
 
     def _two_quotes(self, at: int) -> int | None:
-        """Reports a line that ends with two quotes, or is only one, where a text in three should start or
-        end, and goes on after that text. `at` is where the last one starts, which has no end."""
+        """Report a line that ends with two quotes, or is only one, where a text in three should start or end,
+        and continue after that text. `at` is the start of the last, unterminated one."""
         texts = [*self._long_texts, (at, len(self._text))]
         first = next((t for t in texts if _DECLARATION.search(self._text, t[0] + 3, t[1])), texts[-1])
         margin = max(chunk.start for chunk in self.chunks if chunk.start <= first[0])
@@ -253,7 +254,7 @@ class _LineScanner:
         return resume
 
     def _back(self, at: int) -> None:
-        """Forget what was found from an offset on."""
+        """Discard what was found from an offset on."""
         while self.chunks[-1].start > at:
             self.chunks.pop()
         chunk = self.chunks[-1]

@@ -2,9 +2,9 @@
 
 Escapes are `\\n \\t \\r \\" \\\\`, `\\u` with four hexadecimal digits (a pair of UTF-16 is one character),
 and a backslash at the end of a line, which joins it with the next. Any other backslash stays as it is, so
-that patterns and LaTeX can be written plainly. A text in triple quotes loses the indentation that its lines
-share, its first line break and the white space at its end before escapes are read, so that an escape can
-preserve white space.
+that patterns and LaTeX need no escaping. A text in triple quotes loses the indentation that its lines share,
+its first line break and the white space at its end before escapes are read, so that an escape can preserve
+white space.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ESCAPE = lazy_pattern(
 )
 # Characters that are not allowed in source text.
 _UNWRITABLE = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ufeff]")
-# A backslash that would be read as an escape, or comes before a character that is written as one.
+# A backslash that would be read as an escape, or precedes a character that is written as one.
 _BACKSLASH = lazy_pattern(r'\\(?=[ntr"\\\n\t]|u[0-9a-fA-F]{4}|\Z|' + _UNWRITABLE.pattern + ")")
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -48,7 +48,7 @@ def dedent(raw: str) -> list[str]:
 
 
 def _end(raw: str) -> int:
-    """Where a long text ends: before its last white space, and before lines continued into that."""
+    """The end of a long text: before its trailing white space, and before lines continued into that."""
     end = len(raw)
     while True:
         stop = end
@@ -72,7 +72,7 @@ def read_long(raw: str) -> str:
 
 
 def origins(raw: str, long: bool) -> list[int]:
-    """For each character of a text's value, and for its end, where it is in its source between the quotes."""
+    """For each character of a text's value, and for its end, its place in the source between the quotes."""
     shown, at = raw, list(range(len(raw) + 1))
     if long:
         lines = dedent(raw)
@@ -111,7 +111,7 @@ def _number(match: re.Match[str]) -> str:
 
 
 def long_lines(value: str) -> list[str]:
-    """A value as lines for triple quotes: indented alike and read back, they give the value again."""
+    """A value as lines for triple quotes: with the same indentation, they parse to the value."""
     if not value:
         return []
     body = value.rstrip("\n")
@@ -121,14 +121,14 @@ def long_lines(value: str) -> list[str]:
         lines[-1] = _seen(lines[-1])
     lines[-1] += "\\n" * (len(value) - len(body))
     if all(line.startswith(" ") for line in lines if line):
-        # The indentation is the text's own: without a line at the margin it would be taken away.
+        # The indentation is the text's own: without a line at the margin it would be removed.
         first = next(i for i, line in enumerate(lines) if line)
         lines[first] = "\\u0020" + lines[first][1:]
     return lines
 
 
 def _seen(line: str) -> str:
-    """A line whose last space or tab is written as an escape, so that it stays."""
+    """A line whose last space or tab is written as an escape, so that it is preserved."""
     if not line:
         return line
     before = line[:-1] + "\\" if _ends_in_backslash(line[:-1]) else line[:-1]
@@ -136,7 +136,7 @@ def _seen(line: str) -> str:
 
 
 def reindented(raw: str, value: str) -> list[str]:
-    """The lines of a text in triple quotes as its author wrote them, if they can stand at any indentation."""
+    """The lines of a text in triple quotes as in the source, if they can be indented arbitrarily."""
     lines = dedent(raw)
     again = "\n" + "\n".join("    " + line if line else "" for line in lines) + "\n    "
     return lines if read_long(again) == value else long_lines(value)

@@ -1,4 +1,4 @@
-"""Words that are almost keywords, and which words may be a label without quotes."""
+"""Misspelt keywords, and the words that may be a label without quotes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DECLARATIONS = (
 STATEMENTS = ("foreach", "reduce", "repeat", "if", "elif", "else", "return", "try", "skip", "match")
 """Words that open a statement."""
 BLOCKS = ("first", "race", "search")
-"""Words that open a block, and may be names too."""
+"""Words that open a block, and may also be names."""
 _HEADS = (*STATEMENTS, "until", "while", "from")
-"""Words that no label starts with, nor with a misspelling of them."""
+"""Words with which no label starts, nor with a misspelling of them."""
 OTHER_LANGUAGES = {
     **dict.fromkeys(("elseif", "elsif"), "write `elif`"),
     **dict.fromkeys(("otherwise", "default"), "write `else:`"),
@@ -36,21 +36,21 @@ OTHER_LANGUAGES = {
     **dict.fromkeys(("except", "catch", "finally", "rescue"), "write `else:` with the fallback of the `try`"),
     **dict.fromkeys(("then", "begin", "end"), "a block needs no such word"),
 }
-"""Words that open a block in other languages, and what is written here."""
+"""Words that open a block in other languages, and the equivalents here."""
 
 CAPITAL = {"True": "true", "False": "false", "None": "none"}
-"""Python's constants, and how they are written here."""
+"""Python's constants, and the equivalents here."""
 
 _BARE = lazy_pattern(r"[a-z_]\w*(?: [a-z_]\w*)*(?P<number> [0-9]+)?", re.ASCII)
 
 
 def no_method(name: str) -> str:
-    """What to write for the call of a method."""
+    """Advice about the call of a method."""
     return f"values have no methods: write `{'xs + [x]' if name == 'append' else f'{name}(...)'}`"
 
 
 def misspelt(word: str, words: Iterable[str]) -> str | None:
-    """The word that one is a single slip away from: a letter too many, too few, another, or two swapped."""
+    """The word that differs by a single typing error: a letter too many, too few, another, or two swapped."""
     return next((known for known in words if word not in (known, "it") and _one_slip(word, known)), None)
 
 
@@ -70,7 +70,7 @@ def _one_slip(word: str, known: str) -> bool:
 
 
 def why_no_label(label: str, *, sources: bool) -> tuple[str, str | None] | None:
-    """Why words without quotes are no label, as the word at fault and what was meant; None if they are.
+    """Why words without quotes are not a label, as the word at fault and what was meant; None if they are.
 
     `sources` says whether a `from` follows.
     """

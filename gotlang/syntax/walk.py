@@ -42,15 +42,15 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """An expression with each part of it changed, the inner ones first, and then itself."""
+    """An expression with a function applied to each part of it, the inner ones first, and then to itself."""
     return change(with_parts(node, lambda part: rebuilt(part, change)))
 
 
 def mapped(
     node: _Any, change: Callable[[Node], Node], moved: Callable[[Node, Node], None] | None = None
 ) -> _Any:
-    """A node with each node in it changed, the inner ones first, and then itself; what did not change stays
-    the same object. `moved` is told of each node that became another only for what is inside it."""
+    """A node with a function applied to each node in it, the inner ones first, and then to itself; unchanged
+    nodes stay the same objects. `moved` is called with each node that changed only because of its parts."""
 
     def inside(value: Any) -> Any:
         if isinstance(value, Node):
@@ -72,7 +72,7 @@ def mapped(
 
 
 def with_parts(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """An expression with the expressions directly inside it changed; the same object where none was."""
+    """An expression with its direct subexpressions changed; the same object if none was."""
     kind: Any = type(node)
     values = {slot: _changed(getattr(node, slot), change) for slot in node.__struct_fields__[1:]}
     if all(values[slot] is getattr(node, slot) for slot in values):
@@ -81,7 +81,7 @@ def with_parts(node: Expression, change: Callable[[Expression], Expression]) -> 
 
 
 def _changed(value: Any, change: Callable[[Expression], Expression]) -> Any:
-    """A field's value with the expressions in it changed; the same object where none was."""
+    """A field's value with the expressions in it changed; the same object if none was."""
     match value:
         case Argument():
             inner = change(value.value)
