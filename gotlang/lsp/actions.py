@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lsprotocol import types
 
@@ -19,12 +19,8 @@ def register(server: GotServer) -> None:
     """Answer requests for actions."""
     kinds = [types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll]
 
-    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))
-    def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
-        uri = params.text_document.uri
-        document = server.document(uri)
-        if document is None:
-            return []
+    @server.list_of(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))
+    def actions(params: types.CodeActionParams, document: Document) -> Iterable[types.CodeAction]:
         start, end = (server.offset(document, at) for at in (params.range.start, params.range.end))
         found = corrections(document, start, end)
         if params.context.only is not None:
@@ -32,40 +28,22 @@ def register(server: GotServer) -> None:
             if _QUICK not in wanted:
                 found = correction_of_all(document)  # when an editor asks for fixes on saving
             found = tuple(each for each in found if _is_one(_ALL if each.every else _QUICK, wanted))
-        return [_action(server, document, uri, each) for each in found]
+        return [_action(server, document, params.text_document.uri, each) for each in found]
 
-    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
-    def hints(params: types.InlayHintParams) -> list[types.InlayHint]:
-        document = server.document(params.text_document.uri)
-        if document is None:
-            return []
+    @server.list_of(types.TEXT_DOCUMENT_INLAY_HINT)
+    def hints(params: types.InlayHintParams, document: Document) -> Iterator[types.InlayHint]:
         start, end = (server.offset(document, at) for at in (params.range.start, params.range.end))
-        return [
-            types.InlayHint(
-                server.position(document.source, found.offset),
-                found.text,
-                tooltip=found.detail,
-                padding_left=True,
-            )
-            for found in price_hints(document)
-            if start <= found.offset <= end
-        ]
+        for found in price_hints(document):
+            if start <= found.offset <= end:
+                at = server.position(document.source, found.offset)
+                yield types.InlayHint(at, found.text, tooltip=found.detail, padding_left=True)
 
-    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
-    def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
-        uri = params.text_document.uri
-        document = server.document(uri)
-        if document is None:
-            return []
-        return [
-            types.CodeLens(
-                server.range(document.source, found.span),
-                types.Command(
-                    found.title, found.command, arguments=[uri, found.scheme, *filter(None, [found.model])]
-                ),
-            )
-            for found in lenses_of(document)
-        ]
+    @server.list_of(types.TEXT_DOCUMENT_CODE_LENS)
+    def lenses(params: types.CodeLensParams, document: Document) -> Iterator[types.CodeLens]:
+        for found in lenses_of(document):
+            given = [params.text_document.uri, found.scheme, *filter(None, [found.model])]
+            command = types.Command(found.title, found.command, arguments=given)
+            yield types.CodeLens(server.range(document.source, found.span), command)
 
 
 def _is_one(kind: str, wanted: Sequence[str]) -> bool:

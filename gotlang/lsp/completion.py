@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lsprotocol import types
 
 from gotlang.editing.completion import Kind, Suggestion, completions
+from gotlang.editing.documents import Document
 from gotlang.editing.hover import hover, signature_help
 from gotlang.lsp.server import GotServer
 from gotlang.span import Span
@@ -38,20 +41,15 @@ def register(server: GotServer) -> None:
     """Answer requests for completions and hovers."""
     triggers = [".", "(", '"', "{", "|", " "]
 
-    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=triggers))
-    def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
-        document = server.document(params.text_document.uri)
-        if document is None:
-            return []
+    @server.list_of(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=triggers))
+    def complete(params: types.CompletionParams, document: Document) -> Iterator[types.CompletionItem]:
         here, source = server.offset(document, params.position), document.source
-        made: list[types.CompletionItem] = []
         for found in completions(document, here):
             item = _item(found)
             if found.typed is not None:
                 span = Span(source.name, here - found.typed, here)
                 item.text_edit = types.TextEdit(server.range(source, span), found.label)
-            made.append(item)
-        return made
+            yield item
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def shown(params: types.HoverParams) -> types.Hover | None:

@@ -26,19 +26,14 @@ _LOCAL = ("local", "variable", "alias", "module")
 def register(server: GotServer) -> None:
     """Answer requests about names."""
 
-    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
-    def definition(params: types.DefinitionParams) -> list[types.Location]:
-        document = server.document(params.text_document.uri)
-        found = at(document, server.offset(document, params.position)) if document is not None else None
-        if document is None or found is None:
-            return []
-        return [*_declarations(server, document, found.means or found.symbol)]
+    @server.list_of(types.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: types.DefinitionParams, document: Document) -> Iterable[types.Location]:
+        found = at(document, server.offset(document, params.position))
+        return _declarations(server, document, found.means or found.symbol) if found is not None else ()
 
-    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
-    def references(params: types.ReferenceParams) -> list[types.Location]:
-        document = server.document(params.text_document.uri)
-        found = at(document, server.offset(document, params.position)) if document is not None else None
-        if document is None or found is None:
+    @server.list_of(types.TEXT_DOCUMENT_REFERENCES)
+    def references(params: types.ReferenceParams, document: Document) -> Iterable[types.Location]:
+        if (found := at(document, server.offset(document, params.position))) is None:
             return []
         places: dict[tuple[str, int], types.Location] = {}
         for other in _programs(server, document, found.symbol):
@@ -51,21 +46,17 @@ def register(server: GotServer) -> None:
                         places[key] = location
         return [places[key] for key in sorted(places)]
 
-    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
-    def highlight(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
-        document = server.document(params.text_document.uri)
-        found = at(document, server.offset(document, params.position)) if document is not None else None
-        if document is None or found is None:
-            return []
-        kind = types.DocumentHighlightKind
+    @server.list_of(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def highlight(
+        params: types.DocumentHighlightParams, document: Document
+    ) -> Iterator[types.DocumentHighlight]:
+        if (found := at(document, server.offset(document, params.position))) is None:
+            return
         same = (o for o in occurrences(document) if o.symbol == found.symbol)
         here = (o for o in same if o.span.source == document.source.name)
-        return [
-            types.DocumentHighlight(
-                server.range(document.source, o.span), kind.Write if o.declares else kind.Read
-            )
-            for o in islice(here, MOST)
-        ]
+        for o in islice(here, MOST):
+            kind = types.DocumentHighlightKind.Write if o.declares else types.DocumentHighlightKind.Read
+            yield types.DocumentHighlight(server.range(document.source, o.span), kind)
 
     @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
     def prepare(params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder:

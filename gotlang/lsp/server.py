@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
-from typing import final
+from typing import Any, final
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -46,6 +46,19 @@ class GotServer(LanguageServer):
         """The client's addresses of the open files, by real path."""
         self.buffers: dict[str, str] = {}
         """The texts of the files that are open, by real path."""
+
+    def list_of(
+        self, method: str, options: object = None
+    ) -> Callable[[Callable[[Any, Document], Iterable[Any]]], None]:
+        """Answer requests about a program with a list, which is empty for any other file."""
+
+        def register(found: Callable[[Any, Document], Iterable[Any]]) -> None:
+            @self.feature(method, options)
+            def answer(params: Any) -> list[Any]:
+                document = self.document(params.text_document.uri)
+                return [*found(params, document)] if document is not None else []
+
+        return register
 
     # ---------------------------------------------------------------- documents
 

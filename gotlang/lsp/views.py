@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from lsprotocol import types
@@ -35,11 +35,8 @@ MOST_SYMBOLS = 500
 def register(server: GotServer) -> None:
     """Answer requests for views of a text."""
 
-    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-    def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-        document = server.document(params.text_document.uri)
-        if document is None:
-            return []
+    @server.list_of(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(_: types.DocumentSymbolParams, document: Document) -> Iterable[types.DocumentSymbol]:
         return [_symbol(server, document, entry) for entry in outline.outline(document)]
 
     @server.feature(types.WORKSPACE_SYMBOL)
@@ -61,13 +58,10 @@ def register(server: GotServer) -> None:
                 break
         return found[:MOST_SYMBOLS]
 
-    @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
-    def folding(params: types.FoldingRangeParams) -> list[types.FoldingRange]:
-        document = server.document(params.text_document.uri)
-        return [
-            types.FoldingRange(fold.start - 1, fold.end - 1, kind=fold.kind)
-            for fold in (outline.folds(document) if document is not None else ())
-        ]
+    @server.list_of(types.TEXT_DOCUMENT_FOLDING_RANGE)
+    def folding(_: types.FoldingRangeParams, document: Document) -> Iterator[types.FoldingRange]:
+        for fold in outline.folds(document):
+            yield types.FoldingRange(fold.start - 1, fold.end - 1, kind=fold.kind)
 
     @server.feature(
         types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
@@ -77,10 +71,9 @@ def register(server: GotServer) -> None:
         document = server.document(params.text_document.uri)
         return types.SemanticTokens([*_encoded(server, document)] if document is not None else [])
 
-    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
-    def formatting(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
-        document = server.document(params.text_document.uri)
-        return [*_formatted(server, document, params.text_document.uri)] if document is not None else []
+    @server.list_of(types.TEXT_DOCUMENT_FORMATTING)
+    def formatting(params: types.DocumentFormattingParams, document: Document) -> Iterator[types.TextEdit]:
+        return _formatted(server, document, params.text_document.uri)
 
 
 def _symbol(server: GotServer, document: Document, entry: outline.OutlineEntry) -> types.DocumentSymbol:
