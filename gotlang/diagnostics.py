@@ -59,6 +59,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def suggestion(name: str, known: Iterable[str]) -> str | None:
+    """A hint at the known name closest to a misspelt one, or None."""
+    near = nearest(name, known)
+    return f"did you mean `{near}`?" if near else None
+
+
 def with_fixes(text: str, fixes: Iterable[Fix]) -> str:
     """A text with these fixes applied; of two that overlap, only the first. A deletion removes the whole line
     if nothing else is on it."""

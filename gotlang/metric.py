@@ -20,7 +20,7 @@ from typing import Any, final
 
 from msgspec import Struct
 
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import suggestion
 from gotlang.errors import EvaluationError, UsageError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
@@ -153,8 +153,7 @@ def metrics_of(program: Program, scheme: Scheme, names: Sequence[str] = ()) -> l
         metric = declared.get(name) or _built_in(name, result, scheme.truth)
         if metric is None:
             known = sorted({*declared, *BUILT_IN, *usual})
-            near = nearest(name, known)
-            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(known)}"
+            hint = suggestion(name, known) or f"there are {', '.join(known)}"
             raise UsageError(f"no metric `{name}`", help=hint)
         wrong = misfit(metric.parameters, dict(scheme.parameters), result, scheme.truth)
         if wrong is None:

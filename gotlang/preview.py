@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import suggestion
 from gotlang.errors import ModelError, RunError, UsageError
 from gotlang.ir.program import Prompt
 from gotlang.models.base import PERMITTED, Message, Model, Permit, Reply, Request
@@ -93,8 +93,7 @@ def find_prompt(program: CheckedProgram, name: str) -> Prompt:
     """The prompt of a name. Raises UsageError for an unknown one."""
     prompts = program.prompts
     if name not in prompts:
-        near = nearest(name, prompts)
-        hint = f"did you mean `{near}`?" if near else f"there are {', '.join(prompts) or 'none'}"
+        hint = suggestion(name, prompts) or f"there are {', '.join(prompts) or 'none'}"
         raise UsageError(f"there is no prompt `{name}`", help=hint)
     return prompts[name]
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol, final
 
 from msgspec import Struct, field
 
-from gotlang.diagnostics import Label, Report, nearest
+from gotlang.diagnostics import Label, Report, nearest, suggestion
 from gotlang.packages import in_package
 from gotlang.patterns import lazy_pattern
 from gotlang.scope import plain as own_name
@@ -298,9 +298,7 @@ class _Foreign:
                     found[name.text] = function
             elif not file.dynamic:
                 message = f"`{node.path.value}` has no function `{name.text}`"
-                guess = nearest(name.text, file.functions)
-                help = f"did you mean `{guess}`?" if guess else None
-                self.report.error("GOT0108", message, name.span, help=help)
+                self.report.error("GOT0108", message, name.span, help=suggestion(name.text, file.functions))
         return found
 
     # ---------------------------------------------------------------- calls

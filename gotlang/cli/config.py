@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from gotlang.config import ISOLATED, SHARED, ConfigFile, config_files, merged
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import suggestion
 from gotlang.errors import NotTrusted, UsageError
 
 _ELSEWHERE = ("base-url", "isolated")
@@ -120,6 +120,5 @@ def _options(command: click.Command) -> dict[str, str]:
 
 
 def _unknown(path: Path, what: str, name: str, known: Iterable[str]) -> UsageError:
-    near = nearest(name.replace("_", "-"), known)
-    hint = f"did you mean `{near}`?" if near else f"there are {', '.join(known)}"
+    hint = suggestion(name.replace("_", "-"), known) or f"there are {', '.join(known)}"
     return UsageError(f"{path}: no {what} is called `{name}`", help=hint)

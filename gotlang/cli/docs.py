@@ -14,7 +14,7 @@ import click
 
 from gotlang.cli import options as opt
 from gotlang.cli.output import Style, cut, say
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import nearest, suggestion
 from gotlang.errors import UsageError
 from gotlang.packages import DOCUMENTATION, STANDARD
 
@@ -65,9 +65,8 @@ def _path(name: str) -> Path:
     there = pages()
     found = there.get(name) or there.get(name.removeprefix("docs/").removesuffix(".md"))
     if found is None:
-        near = nearest(name, there)
         look = f"`gotc docs` lists the pages, `gotc docs --search {name}` searches them"
-        raise UsageError(f"there is no page `{name}`", help=f"did you mean `{near}`?" if near else look)
+        raise UsageError(f"there is no page `{name}`", help=suggestion(name, there) or look)
     return found
 
 

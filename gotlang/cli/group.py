@@ -99,11 +99,10 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the arguments start with. Raises click's UsageError, with the nearest name."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            from gotlang.diagnostics import nearest
+            from gotlang.diagnostics import suggestion
 
-            near = nearest(args[0], self.table)
-            hint = f"; did you mean `{near}`?" if near else f"; there are {', '.join(self.table)}"
-            ctx.fail(f"there is no command `{args[0]}`{hint}")
+            hint = suggestion(args[0], self.table) or f"there are {', '.join(self.table)}"
+            ctx.fail(f"there is no command `{args[0]}`; {hint}")
         from gotlang.config import ISOLATED
 
         # For a command in a group, it runs after the group has its defaults.

@@ -15,7 +15,7 @@ import click
 
 from gotlang import trust
 from gotlang.cli.output import say
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import suggestion
 from gotlang.disk import in_the_form_of, real_path, replace_file
 from gotlang.errors import UsageError, reporting
 from gotlang.files import STORED
@@ -106,9 +106,7 @@ def init_command(name: str | None, template: str, simulator: str | None) -> int:
     if simulator is not None:
         return _write_simulator(Path(simulator))
     if template not in TEMPLATES:
-        near = nearest(template, TEMPLATES)
-        there = f"there are {', '.join(TEMPLATES)}"
-        help = f"did you mean `{near}`?" if near else there
+        help = suggestion(template, TEMPLATES) or f"there are {', '.join(TEMPLATES)}"
         raise UsageError(f"there is no template `{template}`", help=help)
     if name is None:
         say("templates of `gotc init NAME --template TEMPLATE`:")

@@ -14,7 +14,7 @@ from gotlang import keys
 from gotlang.cli.options import pairs, run_options
 from gotlang.cli.output import complain, count
 from gotlang.cli.programs import compilation
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import suggestion
 from gotlang.errors import ReadError, UsageError
 
 if TYPE_CHECKING:
@@ -212,8 +212,7 @@ def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
 
 
 def _unknown(what: str, name: str, scheme: Scheme) -> UsageError:
-    near = nearest(name, [*dict(scheme.parameters), TRUTH])
-    hint = f"did you mean `{near}`?" if near else f"inputs: {signature(scheme)}"
+    hint = suggestion(name, [*dict(scheme.parameters), TRUTH]) or f"inputs: {signature(scheme)}"
     return UsageError(f"{what}: scheme `{scheme.name}` has no such input", help=hint)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gotlang.answers.conversion import convert, from_text
 from gotlang.data.table import Table
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import nearest, suggestion
 from gotlang.disk import read_bounded
 from gotlang.errors import ReadError, UsageError
 from gotlang.files import not_found
@@ -43,11 +43,8 @@ def input_reader(
     types = {**wanted, **(optional or {})}
     for name in mapping:
         if name not in types:
-            near = nearest(name, types)
-            raise UsageError(
-                f"no input `{name}` to map a column to",
-                help=f"did you mean `{near}`?" if near else f"the inputs are: {', '.join(types) or 'none'}",
-            )
+            help = suggestion(name, types) or f"the inputs are: {', '.join(types) or 'none'}"
+            raise UsageError(f"no input `{name}` to map a column to", help=help)
     columns = named_columns(table, types, mapping)
     parts: dict[str, tuple[str, ...]] = {}
     for name, type_ in types.items():
@@ -170,11 +167,8 @@ def named_columns(table: Table, inputs: Iterable[str], mapping: Mapping[str, str
             columns[name] = alike[0]
     for column in (part for written in mapping.values() for part in split_columns(table, written)):
         if column not in table.columns:
-            near = nearest(column, table.columns)
-            has = f"it has: {', '.join(table.columns)}"
-            raise UsageError(
-                f"{table.path} has no column `{column}`", help=f"did you mean `{near}`?" if near else has
-            )
+            help = suggestion(column, table.columns) or f"it has: {', '.join(table.columns)}"
+            raise UsageError(f"{table.path} has no column `{column}`", help=help)
     return columns
 
 

@@ -29,7 +29,7 @@ from typing import Any, Final, final
 
 from msgspec import structs
 
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import suggestion
 from gotlang.errors import UsageError
 from gotlang.evaluate.equal_cost import MOST_REPEATS, at_cost, repeated
 from gotlang.evaluate.evaluation import (
@@ -141,9 +141,9 @@ def _baseline(name: str, own: Mapping[str, Scheme]) -> tuple[str, int]:
     """The kind and the number of samples of a baseline."""
     found = _BASELINE.fullmatch(name)
     if found is None:
-        near = nearest(name, [*own, "single", "best-of-n", "vote-of-n"])
+        near = suggestion(name, [*own, "single", "best-of-n", "vote-of-n"])
         there = f"there are {', '.join(own)}, and the baselines single, best-of-N and vote-of-N"
-        raise UsageError(f"no scheme `{name}`", help=f"did you mean `{near}`?" if near else there)
+        raise UsageError(f"no scheme `{name}`", help=near or there)
     return found[1] or found[2], 1 if found[1] else MATCHED if found[3] == "n" else int(found[3])
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, final
 
-from gotlang.diagnostics import Diagnostic, nearest
+from gotlang.diagnostics import Diagnostic, suggestion
 from gotlang.errors import EvaluationError, RunError, UsageError
 from gotlang.evaluate.evaluation import Evaluation
 from gotlang.evaluate.runs import METRICS
@@ -97,6 +97,5 @@ def _names(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _unknown(text: str, what: str, name: str, known: set[str]) -> UsageError:
-    near = nearest(name, known)
-    hint = f"did you mean `{near}`?" if near else f"there are {', '.join(sorted(known))}"
+    hint = suggestion(name, known) or f"there are {', '.join(sorted(known))}"
     return UsageError(f"`{text}`: unknown {what} `{name}`", help=hint)

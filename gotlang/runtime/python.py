@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from gotlang import trust
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import suggestion
 from gotlang.errors import EvaluationError, GotError, NotTrusted, UsageError
 from gotlang.ir.foreign import copied, given_back, raised
 from gotlang.ir.program import Program
@@ -162,8 +162,7 @@ def load_corpora(
 
     known = {entry.name: resolve(entry.folder, entry.path) for entry in program.corpora}
     if (unknown := next((name for name in others if name not in known), None)) is not None:
-        near = nearest(unknown, known)
-        hint = f"did you mean `{near}`?" if near else f"its corpora are: {', '.join(known) or 'none'}"
+        hint = suggestion(unknown, known) or f"its corpora are: {', '.join(known) or 'none'}"
         raise UsageError(f"`{program.name}` imports no corpus `{unknown}`", help=hint)
     return {name: open_corpus(others.get(name, path)) for name, path in known.items()}
 

@@ -181,10 +181,9 @@ def check_params(program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
     table = {param.name: param for param in program.params}
     for name, value in given.items():
         if name not in table:
-            from gotlang.diagnostics import nearest
+            from gotlang.diagnostics import suggestion
 
-            guess = nearest(name, table)
-            known = f"did you mean `{guess}`?" if guess else f"its params: {', '.join(table) or 'none'}"
+            known = suggestion(name, table) or f"its params: {', '.join(table) or 'none'}"
             raise UsageError(f"this program has no param `{name}`", help=known)
         _check_param(table[name], value)
     return {**{param.name: param.default for param in program.params}, **given}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from msgspec import Struct
 
-from gotlang.diagnostics import Report, nearest
+from gotlang.diagnostics import Report, suggestion
 from gotlang.scope import Scope, Variable
 from gotlang.syntax import nodes as n
 from gotlang.types import BOOL, FLOAT, ListType, Type, accepts
@@ -41,8 +41,7 @@ def misfit(
     known = {TRUTH: truth, **inputs}
     for name, type_ in others:
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean `{near}`?" if near else f"{_TAKES}: {', '.join(known)}"
+            hint = suggestion(name, known) or f"{_TAKES}: {', '.join(known)}"
             return Misfit(name, f"it has no input `{name}`", hint)
         if not accepts(type_, known[name]):
             whose = "the known answer" if name == TRUTH else "the input"

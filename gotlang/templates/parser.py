@@ -457,11 +457,9 @@ def _known(kind: str, name: Token, known: Mapping[str, Callable[..., Any]]) -> C
 
 
 def _unknown(what: str, kind: str, name: str, known: Iterable[str]) -> str:
-    from gotlang.diagnostics import nearest
+    from gotlang.diagnostics import suggestion
 
-    near = nearest(name, known)
-    hint = f"did you mean `{near}`?" if near else f"available: {_listed(known)}"
-    return f"{what} has no {kind} `{name}`; {hint}"
+    return f"{what} has no {kind} `{name}`; {suggestion(name, known) or f'available: {_listed(known)}'}"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 from msgspec import Struct
 
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import nearest, suggestion
 from gotlang.templates import nodes
 from gotlang.templates.filters import FILTERS, METHODS, WIDEST, parameters
 from gotlang.types import (
@@ -209,8 +209,7 @@ class TypedTemplate:
                     )
                     return self._wrong(node, f"only {_listed(some)} has a field `{name}`", help)
                 known = [field for case in cases for field, _ in case.fields]
-                guess = nearest(name, known)
-                help = f"did you mean `{guess}`?" if guess else f"it has: {', '.join(dict.fromkeys(known))}"
+                help = suggestion(name, known) or f"it has: {', '.join(dict.fromkeys(known))}"
                 return self._wrong(node, f"{_named(value)} has no field `{name}`", help)
             case DictType():
                 return value.value
