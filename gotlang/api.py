@@ -6,7 +6,6 @@ Every verb is a method of `Program` and a function of this module that takes a p
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import sys
 import warnings
@@ -445,6 +444,8 @@ class Program(CheckedProgram):
         They are missing with `simulate=False` and if the program's Python is not trusted (`not_expected` has
         the reason). Raises UsageError for wrong inputs and params.
         """
+        import dataclasses
+
         from gotlang.estimate.cost import estimate
         from gotlang.runtime.sizes import Sizes, likely
 
@@ -530,6 +531,8 @@ class Program(CheckedProgram):
         Raises UsageError, CompileError with every error in the expressions, RunError and BudgetExceeded, the
         last if not even the original could be measured.
         """
+        import dataclasses
+
         from gotlang.data.selection import RowSelection
         from gotlang.tune.plan import make_plan
         from gotlang.tune.study import run_study

@@ -15,7 +15,7 @@ from gotlang.consequences import UnknownNames, on_line, unfinished
 from gotlang.diagnostics import Diagnostic, Fix, Label, Report, in_order
 from gotlang.errors import CompileError, GotError, UsageError
 from gotlang.gc_tuning import relaxed_gc
-from gotlang.linking.inline import inline
+from gotlang.linking.inlined import Inlined, has_definitions
 from gotlang.linking.modules import link, without_unused
 from gotlang.linking.texts import with_files
 from gotlang.packages import in_package, outside, package_text, source_name
@@ -184,7 +184,11 @@ def _compile(
     report = Report()
     filled = tuple(with_files(module, read, sources, report) for module in modules)
     linked, shown, others = link(filled, imported, sources, report)
-    inlined = inline(linked, _GIVEN, report)
+    inlined = Inlined(linked, {}, {}, ())
+    if has_definitions(linked):
+        from gotlang.linking.inline import inline
+
+        inlined = inline(linked, _GIVEN, report)
     types = [each.type for some in inlined.ascribed.values() for each in some]
     packages = {m.span.source for m in modules if in_package(m.span.source)}
     unused = [d for d in inlined.unused if d.span.source not in packages] if known is None else []
@@ -230,6 +234,7 @@ def _in_unused(
 ) -> list[Diagnostic]:
     """The errors in definitions that are never used, which the program is checked without; `shown` receives
     names."""
+    from gotlang.linking.inline import inline
     from gotlang.linking.unused import in_definitions, with_uses
 
     used, names = with_uses(modules, unused)

@@ -400,8 +400,6 @@ def _name(given: str | None) -> str:
 
 def _traces(order: RunOrder, name: str, stack: ExitStack) -> Iterator[Any]:
     """The trace and the telemetry that were requested; incomplete ones are reported at the end."""
-    from gotlang.report.trace import Trace
-
     about: dict[str, Any] = {
         "run": name,
         "provider": str(order.options.model).partition(":")[0],
@@ -414,6 +412,8 @@ def _traces(order: RunOrder, name: str, stack: ExitStack) -> Iterator[Any]:
             complain(f"{told}: {trace.broken}")
 
     if (path := order.chosen["trace"]) is not None:
+        from gotlang.report.trace import Trace
+
         trace = Trace(path, **about)
         stack.callback(close, trace, f"the trace is incomplete: cannot write {path}")
         yield trace

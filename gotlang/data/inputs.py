@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gotlang.answers.conversion import convert, from_text
-from gotlang.data.table import Table
 from gotlang.diagnostics import nearest, suggestion
 from gotlang.disk import read_bounded
 from gotlang.errors import ReadError, UsageError
@@ -16,6 +15,9 @@ from gotlang.files import not_found
 from gotlang.models.media import moved
 from gotlang.turns import holds_media
 from gotlang.types import STR, DictType, ListType, OptionalType, RecordType, Type, UnionType
+
+if TYPE_CHECKING:
+    from gotlang.data.table import Table
 
 
 def inputs(

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, final
+from typing import TYPE_CHECKING, TypeVar, cast, final
 
 from msgspec.structs import replace
 
 from gotlang.diagnostics import Fix, Label, Report, nearest
+from gotlang.linking.inlined import Ascription, Inlined, is_open
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import POOL_NAMES, free_names, looks_at_pool
 from gotlang.operations.search import strategy_words
@@ -48,44 +49,13 @@ _TAKEN = POOL_NAMES | {"pi"}
 _Values = Mapping[str, e.Expression]
 
 
-class Ascription(NamedTuple):
-    """A type that an expression must have, a description of it, and the place of its declaration; whether the
-    expression then counts as of this type, even if its own is narrower."""
-
-    type: n.TypeNode
-    what: str
-    place: Span
-    widens: bool = False
-
-
-class Inlined(NamedTuple):
-    """Modules without definitions; types that expressions must have, by identity; how generated names are
-    shown. `kept` are these expressions. `unused` are the definitions that are never used."""
-
-    modules: tuple[n.Module, ...]
-    ascribed: Mapping[int, Sequence[Ascription]]
-    shown: Mapping[str, str]
-    kept: Sequence[e.Expression]
-    unused: Sequence[Definition] = ()
-
-
 _Part = TypeVar("_Part", bound=e.Node)
 
 
 def inline(modules: tuple[n.Module, ...], builtin: Collection[str], report: Report) -> Inlined:
     """The program with each use of a definition replaced by its body. `builtin` are names that no function
     may have."""
-    declared = [d for module in modules for d in module.declarations]
-    if not any(isinstance(d, n.OperationDefinition | n.Function) or _is_open(d) for d in declared):
-        return Inlined(modules, {}, {}, ())
-    return _Inliner(declared, builtin, report).modules(modules)
-
-
-def _is_open(d: n.Declaration) -> bool:
-    """Whether a declaration is a scheme that is instantiated for the prompts, scores and schemes it gets."""
-    if not isinstance(d, n.Scheme):
-        return False
-    return bool(d.variables) or any(p.part for p in d.parameters)
+    return _Inliner([d for module in modules for d in module.declarations], builtin, report).modules(modules)
 
 
 def _bound(node: e.Node) -> Iterator[str]:
@@ -124,9 +94,9 @@ class _Inliner:
         self.builtin = builtin
         self.operations = {d.name.text: d for d in declared if isinstance(d, n.OperationDefinition)}
         self.functions = {d.name.text: d for d in declared if isinstance(d, n.Function)}
-        self.open = {d.name.text: d for d in declared if isinstance(d, n.Scheme) and _is_open(d)}
+        self.open = {d.name.text: d for d in declared if isinstance(d, n.Scheme) and is_open(d)}
         parts = (n.Prompt, n.Score, n.Scheme, n.ImportCorpus)
-        self.parts = {d.name.text: d for d in declared if isinstance(d, parts) and not _is_open(d)}
+        self.parts = {d.name.text: d for d in declared if isinstance(d, parts) and not is_open(d)}
         self.made: dict[tuple[str, ...], n.Scheme] = {}
         self.waiting: list[n.Scheme] = []
         self.ascribed: dict[int, list[Ascription]] = {}
@@ -147,7 +117,7 @@ class _Inliner:
         first: dict[str, e.Identifier] = {}
         defined = {*self.operations, *self.functions}
         for d in declared:
-            if isinstance(d, n.OperationDefinition | n.Function) or _is_open(d):
+            if isinstance(d, n.OperationDefinition | n.Function) or is_open(d):
                 self._definition(d)
             if isinstance(d, n.ImportGot | n.ImportPython | n.Simulate | n.Test | n.Study):
                 continue
@@ -160,7 +130,7 @@ class _Inliner:
     def modules(self, modules: tuple[n.Module, ...]) -> Inlined:
         """The modules with everything inlined."""
         gone = n.OperationDefinition | n.Function
-        kept = [[d for d in m.declarations if not isinstance(d, gone) and not _is_open(d)] for m in modules]
+        kept = [[d for d in m.declarations if not isinstance(d, gone) and not is_open(d)] for m in modules]
         found = [[self._declaration(d) for d in declarations] for declarations in kept]
         while self.waiting:
             made = self.waiting.pop()

@@ -8,7 +8,6 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -54,18 +53,20 @@ OPENAI = EndpointNames("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_A
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """A base URL with its key. `key` stays out of `repr`, and so do `others`: further secrets that are
     transmitted, such as a proxy's password."""
 
     url: str
-    key: str = field(repr=False)
-    others: tuple[str, ...] = field(default=(), repr=False)
+    key: str
+    others: tuple[str, ...] = ()
     names: EndpointNames = OPENAI
     project: Path | None = None
     """The file of a project that named the address; None if the user named or trusts it. Such an address gets
     no key."""
+
+    def __repr__(self) -> str:
+        return f"Endpoint(url={self.url!r}, names={self.names!r}, project={self.project!r})"
 
     @property
     def host(self) -> str:

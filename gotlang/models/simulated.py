@@ -48,7 +48,6 @@ from typing import Any, Final, final
 
 from msgspec import UNSET, Struct, UnsetType, structs, to_builtins
 
-from gotlang.answers.calls import written_calls
 from gotlang.errors import ModelError, OutsideSimulation, UsageError
 from gotlang.models.base import (
     PERMITTED,
@@ -466,7 +465,11 @@ def _streamed(one: Completion, listen: Callable[[str, Callable[[], Completion]],
 
 def _calling(one: Completion, request: Request) -> Completion:
     """A completion whose tool calls are structured, if the request has tools, and not only text."""
-    found = written_calls(one.text, [tool.name for tool in request.tools]) if request.tools else []
+    if not request.tools:
+        return one
+    from gotlang.answers.calls import written_calls
+
+    found = written_calls(one.text, [tool.name for tool in request.tools])
     if not found:
         return one
     turn = sum(message.role == "assistant" for message in request.messages)

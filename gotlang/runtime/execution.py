@@ -15,7 +15,6 @@ from msgspec import Struct, structs
 
 from gotlang.answers.forms import response_format
 from gotlang.answers.reader import certain, read
-from gotlang.answers.regex import Regex
 from gotlang.errors import (
     BeyondBest,
     EvaluationError,
@@ -592,6 +591,8 @@ class ModelPromptCall(Struct, eq=False):
         """Raise ReadError for a response that does not match the regular expression: not all endpoints
         enforce it."""
         if (regex := self.request.settings.regex) is not None:
+            from gotlang.answers.regex import Regex
+
             matches = Regex.parse(regex).matches
             if not matches(text) and not matches(text.strip()):
                 raise ReadError(f"it does not match `{regex}`")

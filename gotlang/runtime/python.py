@@ -119,6 +119,9 @@ def load_simulators(program: Program, *, allowed: bool | None = True) -> dict[st
     if (error := refused(program, allowed)) is not None:
         raise error
     found: dict[str, Callable[..., Any]] = {}
+    if program.simulators:
+        # Simulators import it, too, and what is imported while they are loaded leaves no bytecode.
+        import gotlang.models.simulated  # noqa: F401
     for entry in program.simulators:
         module = load_module(resolve(entry.folder, entry.path), f'simulate with "{entry.path}"')
         for prompt in program.prompts:

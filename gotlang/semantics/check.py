@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 from msgspec import Struct, structs
 
 from gotlang.diagnostics import Diagnostic, Report, in_order
-from gotlang.linking.inline import Ascription
+from gotlang.linking.inlined import Ascription
 from gotlang.scope import EVERYTHING, PoolType
 from gotlang.semantics.declarations import add_function, collect
 from gotlang.semantics.expressions import ExpressionChecker, Matched

@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 from msgspec import Struct, field
 
 from gotlang.diagnostics import Label, Report
-from gotlang.linking.inline import Ascription
+from gotlang.linking.inlined import Ascription
 from gotlang.scope import PoolType, Scope
 from gotlang.semantics.declarations import resolve_type
 from gotlang.semantics.expressions import ExpressionChecker
