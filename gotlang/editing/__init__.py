@@ -1,1 +1,1 @@
-"""What an editor asks of a program: functions from texts and offsets to frozen answers, protocol-free."""
+"""Editor features: functions from texts and offsets to frozen results, independent of any protocol."""

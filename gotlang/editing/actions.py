@@ -1,4 +1,4 @@
-"""What an editor offers to do: edits that mend what a diagnostic reports, and commands above schemes."""
+"""Actions of an editor: edits that fix diagnostics, and commands above schemes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from gotlang.syntax import nodes as n
 @final
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """The whole text of a program without what `found` reports, which is `every` fix that there is if so
-    said; `title` says what was done."""
+    """The whole text of a program with what `found` reports fixed, or `every` fixable diagnostic; `title`
+    describes it."""
 
     title: str
     found: tuple[Diagnostic, ...]
@@ -27,8 +27,8 @@ class Correction:
 
 
 def corrections(document: Document, start: int, end: int) -> tuple[Correction, ...]:
-    """What can be done without thought about the diagnostics of a program's own text that touch a range of
-    offsets, one by one; and last, if there are several in the text, all of them at once."""
+    """The unambiguous fixes of diagnostics of a program's own text that touch a range of offsets, one by one;
+    and last, if there are several in the text, all of them at once."""
     name, text = document.source.name, document.source.text
     fixable = [d for d in document.diagnostics if d.fix is not None and d.fix.span.source == name]
     found = [d for d in fixable if d.span.source == name and d.span.start <= end and start <= d.span.end]
@@ -37,8 +37,7 @@ def corrections(document: Document, start: int, end: int) -> tuple[Correction, .
 
 
 def correction_of_all(document: Document) -> tuple[Correction, ...]:
-    """All that can be done without thought in a program's own text, as one correction; none where nothing
-    can."""
+    """All unambiguous fixes of a program's own text, as one correction; none if there are none."""
     name, text = document.source.name, document.source.text
     found = tuple(d for d in document.diagnostics if d.fix is not None and d.fix.span.source == name)
     if not found:

@@ -1,4 +1,4 @@
-"""What may be written at an offset: names, operations, settings, fields, template variables, columns."""
+"""Completions at an offset: names, operations, settings, fields, template variables, columns."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Kind = Literal[
     "keyword", "operation", "setting", "field", "variable", "prompt", "score", "scheme", "function", "param",
     "type", "case", "filter", "module", "file", "column", "metric", "argument", "corpus",
 ]  # fmt: skip
-"""What is suggested."""
+"""The kinds of suggestions."""
 
 _BLOCKS = (*STATEMENTS, "search", "first", "race", "until")
 _PARTS = ("system", "user", "assistant", "messages", "instruction", "examples:", "parse", "tools", "stop")
@@ -61,9 +61,9 @@ _ROWS_READ = 50
 @final
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A suggestion: `label` is the text that is inserted, `detail` its type or signature, `doc` what it is or
-    does. Those with a lower `rank` come first. `typed` is how much of the text before the offset it replaces
-    where that is more than a word, as in a path."""
+    """A suggestion: `label` is the text that is inserted, `detail` its type or signature, `doc` its
+    description. Those with a lower `rank` come first. `typed` is the length of the text before the offset
+    that it replaces if that is more than a word, as in a path."""
 
     label: str
     kind: Kind
@@ -74,7 +74,8 @@ class Suggestion:
 
 
 def completions(document: Document, offset: int) -> tuple[Suggestion, ...]:
-    """The suggestions at an offset, whatever is already there of a word; none in comments and plain texts."""
+    """The suggestions at an offset, regardless of the part of a word that is already there; none in comments
+    and plain texts."""
     here = around(document.source, offset)
     word = _WORD.search(here.line)
     start = offset - (len(word[0]) if word is not None else 0)
@@ -161,7 +162,7 @@ def _code(document: Document, here: Around, before: str, start: int) -> Iterator
 
 
 def _branches(document: Document, here: Around, before: str, start: int) -> Iterator[Suggestion]:
-    """Where a line may begin a branch of a `match`: the cases that its value may have, and `else`."""
+    """Suggestions at the possible start of a branch of a `match`: the possible cases, and `else`."""
     for line in reversed(here.text.split("\n")[:-1]):
         margin = len(line) - len(line.lstrip(" "))
         if line.strip() and margin < len(before):
@@ -184,7 +185,7 @@ def _branches(document: Document, here: Around, before: str, start: int) -> Iter
 
 
 def _names(document: Document, start: int, operation: str = "") -> Iterator[Suggestion]:
-    """Every name that a value or a call may start with; first those that fit the operation before them."""
+    """Every name that a value or a call may start with; first those that match the operation before them."""
     symbols = document.seen.symbols
     for variable in names(document, start).values():
         yield Suggestion(variable.name, "variable", str(variable.type), facts(variable), rank=0)
@@ -229,13 +230,13 @@ def _signature(symbols: Symbols, name: str) -> Signature | None:
 
 
 def written(signature: Signature) -> str:
-    """`(numbers: list[int]) -> list[int]`, as far as the head of the declaration could be read."""
+    """`(numbers: list[int]) -> list[int]`, as far as the head of the declaration is readable."""
     inputs = ", ".join(f"{name}: {type_}" for name, type_ in signature.parameters if name != e.HOLE)
     return f"({inputs}) -> {'many ' if signature.many else ''}{signature.result}"
 
 
 def facts(variable: Variable) -> str:
-    """What is known of the thoughts that a name stands for, in words."""
+    """The facts known of a name's thoughts, as text."""
     known = variable.facts
     words = [f"scored by {score.name}" for score in known.scores] if known.scored else []
     words += ["validated"] * known.validated + ["has log-probabilities"] * known.logprobs
@@ -243,7 +244,7 @@ def facts(variable: Variable) -> str:
 
 
 def rule(setting: SettingRule) -> str:
-    """The values that a setting may have: `int, at least 1`."""
+    """The values of a setting: `int, at least 1`."""
     bounds = [f"at least {setting.least}"] if setting.least is not None else []
     bounds += [f"at most {setting.most:,}"] if setting.most is not None else []
     return ", ".join([" or ".join(map(str, setting.types)), *bounds])
@@ -262,7 +263,7 @@ def _arguments(signature: Signature, opened: tuple[str, int, tuple[str, ...]]) -
 
 
 def _members(document: Document, before: str, start: int) -> Iterator[Suggestion]:
-    """What follows a dot: the fields of a value, or the names of a module."""
+    """Suggestions after a dot: the fields of a value, or the names of a module."""
     alias = re.search(r"(\w+)\.$", before)
     inside = f"{alias[1]}{BETWEEN}" if alias is not None else ""
     symbols = document.seen.symbols
@@ -314,7 +315,8 @@ def _prompt(here: Around, before: str) -> Iterator[Suggestion]:
 
 
 def _template(document: Document, here: Around, before: str, start: int) -> Iterator[Suggestion]:
-    """Inside `{{ }}` and `{% %}`: the inputs of the prompt, loop variables, fields, filters and tags."""
+    """Suggestions inside `{{ }}` and `{% %}`: the inputs of the prompt, loop variables, fields, filters and
+    tags."""
     known = template_names(document, here)
     if re.search(r"\| *$", before):
         yield from _words(FILTERS, "filter", rank=0)
@@ -331,7 +333,7 @@ def _template(document: Document, here: Around, before: str, start: int) -> Iter
 
 
 def template_names(document: Document, here: Around) -> dict[str, Type | None]:
-    """The names in a template of a prompt, as far as it is read: inputs, and the variables of its loops."""
+    """The names in a template of a prompt, as far as it can be parsed: inputs, and loop variables."""
     named = re.match(r"\w+ +(\w+)", here.text)
     signature = document.seen.symbols.prompts.get(named[1]) if named is not None else None
     known: dict[str, Type | None] = dict(signature.parameters) if signature is not None else {}
@@ -408,7 +410,7 @@ def _study(document: Document, here: Around, before: str) -> Iterator[Suggestion
 
 
 def _varied(document: Document, before: str) -> Iterator[Suggestion]:
-    """What a study may vary: params, settings of all prompts or of one, models, schemes."""
+    """The possible dimensions of a study: params, settings of all prompts or of one, models, schemes."""
     symbols = document.seen.symbols
     if re.search(r"\bscheme +in +\[[^\]]*$", before):
         for name, signature in symbols.schemes.items():
@@ -430,13 +432,13 @@ def _varied(document: Document, before: str) -> Iterator[Suggestion]:
 
 
 def _column_names(document: Document, path: str) -> Iterator[Suggestion]:
-    """The columns of a data file, in quotes where they are no names."""
+    """The columns of a data file, in quotes if they are not names."""
     for column in _columns(document, path):
         yield Suggestion(column if _NAME.fullmatch(column) else f'"{column}"', "column", rank=0)
 
 
 def _drawn(document: Document, here: Around, before: str) -> Iterator[Suggestion]:
-    """What the inputs of a law are drawn from: generators, and the columns of their rows."""
+    """The generators of a law's inputs, and the columns of their rows."""
     rows = re.search(r'rows\(\s*"([^"\n]*)"([^()]*)$', here.text)
     if rows is not None:
         fields = rows[2].count("{") > rows[2].count("}")
@@ -454,7 +456,7 @@ def _drawn(document: Document, here: Around, before: str) -> Iterator[Suggestion
 
 
 def _columns(document: Document, path: str) -> list[str]:
-    """The columns of a data file of the program's folder; none where it cannot be read."""
+    """The columns of a data file of the program's folder; none if it cannot be read."""
     target = file_inside(document, path)
     if target is None:
         return []
@@ -477,8 +479,8 @@ def file_inside(document: Document, path: str) -> Path | None:
 
 
 def _paths(document: Document, here: Around) -> Iterator[Suggestion]:
-    """The files that may be named in a text: of the folder, with the endings that fit; as a corpus also the
-    folders with texts."""
+    """The files that a text may name: of the folder, with matching suffixes; for a corpus also the folders
+    with texts."""
     from gotlang.data.corpus import TEXTS
     from gotlang.data.table import FORMATS
 
@@ -527,7 +529,7 @@ def _modules(document: Document, here: Around) -> Iterator[Suggestion]:
 
 
 def _aliases(document: Document) -> dict[str, str]:
-    """What the modules are that the program's file has a name for."""
+    """The modules for which the program's file has a name."""
     return {d.alias.text: str(d.path.value) for d in document.module.imports if d.alias is not None}
 
 

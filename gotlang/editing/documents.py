@@ -1,4 +1,4 @@
-"""A program in an editor: its text, which may not be saved, its tree, and the result of its check."""
+"""A program in an editor: its text, which may be unsaved, its tree, and the result of its check."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SUFFIX = ".got"
 @final
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A program as an editor shows it. It never changes: an edit makes another one.
+    """A program as an editor shows it. It is immutable: an edit creates another one.
 
-    `source` is its text, with `\\n` as the end of each line; `module` is its tree as written, without what
-    cannot be read. `seen` is what the check learned of places, also of a program with errors.
+    `source` is its text, with `\\n` as the end of each line; `module` is its tree as written, without
+    unreadable parts. `seen` has the facts about places from the check, also for a program with errors.
     """
 
     source: Source
@@ -53,7 +53,7 @@ class Document:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with the program, in all of its files."""
+        """The diagnostics of the program, in all of its files."""
         return self.compilation.diagnostics
 
     @property
@@ -76,8 +76,8 @@ class Document:
 @relaxed_gc()
 def analyzed(path: str, text: str, buffers: Mapping[str, str]) -> Document:
     """Check a program. `path` is the absolute path of its file, or a name in `<>` for a text without one,
-    which imports only packages. `buffers` are the texts of files that are open, by real path: they take
-    precedence over the files on disk."""
+    which imports only packages. `buffers` are the texts of open files, by real path: they take precedence
+    over the files on disk."""
     source = Source.of(path, text)
     files = Buffered(Path(path).parent if os.path.isabs(path) else Path("/nowhere"), buffers, set())
     return Document(source, compile_in(source, files, seen=(seen := Seen())), files, seen)
@@ -105,7 +105,7 @@ class Buffered(Beside):
     def named(self, written: str, by: str) -> Source | None:
         path = beside(self.folder, written)
         self._open(str(path))
-        text = self.buffers.get(os.path.realpath(path))  # `beside` says where it may be
+        text = self.buffers.get(os.path.realpath(path))  # `beside` checks that it is allowed
         if text is None or os.path.realpath(path) == os.path.realpath(by):
             return super().named(written, by)
         return Source.of(str(path), text)

@@ -1,4 +1,4 @@
-"""What is said of the word at an offset, and of the call around it."""
+"""Hover texts of the word at an offset, and the signature of the enclosing call."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _TYPES = {
     "any": "any value; it can be rendered, passed on and compared",
 }
 MOST_SHOWN = 2_000
-"""Characters of a rendered prompt that are shown."""
+"""Maximum characters of a rendered prompt that are shown."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Hover:
-    """What is said of a place, as Markdown."""
+    """A hover text, as Markdown, with its place."""
 
     span: Span
     text: str
@@ -57,8 +57,8 @@ class Hover:
 @final
 @dataclass(frozen=True, slots=True)
 class SignatureHelp:
-    """The call around an offset: its signature, the texts of its parameters, which of them is given there
-    (None: none of them), and what the call does."""
+    """The call around an offset: its signature, the texts of its parameters, the active one (None: none of
+    them), and a description."""
 
     label: str
     parameters: tuple[str, ...]
@@ -67,8 +67,8 @@ class SignatureHelp:
 
 
 def hover(document: Document, offset: int) -> Hover | None:
-    """What is known of the word at an offset: its type and facts, its signature and text, what it does; None
-    where nothing is."""
+    """What is known of the word at an offset: its type and facts, its signature and text, its description;
+    None if nothing is."""
     source = document.source
     line_start = source.text.rfind("\n", 0, offset) + 1
     line = source.text[line_start:].split("\n", 1)[0]
@@ -108,7 +108,7 @@ def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
         takes = ", ".join(f"`{name}`" for name in record.syntax.settings)
         yield f"{record.usage}: {record.doc}"
         always = record.fails.removeprefix("never")
-        yield f"Never fails{always}." if always != record.fails or not always else f"Fails where {always}."
+        yield f"Never fails{always}." if always != record.fails or not always else f"Fails if {always}."
         yield f"Settings: {takes}." if takes else "No settings."
         return
     if (
@@ -135,7 +135,7 @@ def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
         return
     yield from _declared(document, word)
     if at(document, span.start) is not None:
-        return  # it is not of the language
+        return  # it is not part of the language
     if here.head == "study" and word in ABOUT:
         yield f"`{word}`: {ABOUT[word]}"
     elif word in THOUGHT_FUNCTIONS:
@@ -149,7 +149,7 @@ def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
 
 
 def _declared(document: Document, word: str) -> Iterator[str]:
-    """The head of a declaration of a name, the comment above it, and more of what it is."""
+    """The head of a declaration of a name, the comment above it, and further information."""
     symbols = document.seen.symbols
     for kind, known in (("prompt", symbols.prompts), ("score", symbols.scores), ("scheme", symbols.schemes)):
         if word in known:
@@ -196,7 +196,7 @@ def _above(source: Source, offset: int) -> str:
 
 
 def _symbol(document: Document, offset: int) -> Iterator[str]:
-    """What is written where the name at an offset is declared; the type of a name that has one."""
+    """The text of the declaration of the name at an offset; the type of a name that has one."""
     found = at(document, offset)
     symbol = (found.means or found.symbol) if found is not None else None
     if symbol is None or symbol.kind == "file":
@@ -227,7 +227,7 @@ def _symbol(document: Document, offset: int) -> Iterator[str]:
 
 
 def _of_study(document: Document, path: str) -> Source | None:
-    """The text of a program that a study of the document names; None where there is none."""
+    """The text of a program that a study of the document names; None if there is none."""
     for study in document.module.declarations:
         if isinstance(study, n.Study) and study.program is not None:
             target = document.target(str(study.program.value))
@@ -237,7 +237,7 @@ def _of_study(document: Document, path: str) -> Source | None:
 
 
 def _until(text: str, start: int, ends: str) -> str:
-    """The text from an offset to one of these signs that is in no bracket."""
+    """The text from an offset to one of these signs outside brackets."""
     depth = 0
     for end, sign in enumerate(text[start : start + MOST_SHOWN], start):
         if depth == 0 and sign in ends:
@@ -247,8 +247,8 @@ def _until(text: str, start: int, ends: str) -> str:
 
 
 def _rendered(document: Document, name: str) -> Iterator[str]:
-    """A prompt as a model would get it: with the first row of a study's data if that has its inputs, and
-    else with placeholders. No Python of the program runs."""
+    """A prompt as a model would get it: with the first row of a study's data if that has its inputs, and else
+    with placeholders. No Python of the program runs."""
     if not isinstance(document.compilation, Compiled):
         return
     from gotlang.preview import preview_prompt
@@ -270,7 +270,7 @@ def _rendered(document: Document, name: str) -> Iterator[str]:
 
 def _row(document: Document, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """Values for the inputs of a prompt from the first row of the data of a study or a law, and its file; an
-    input without a column has the default of the param of its name. None where one has neither."""
+    input without a column has the default of the param with its name. None if one has neither."""
     from gotlang.data import load, parse_value
 
     defaults: dict[str, Any] = {}
@@ -315,7 +315,7 @@ def _data(document: Document) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]
 
 
 def _wrong(document: Document, offset: int) -> Iterator[str]:
-    """What a diagnostic at an offset means, and the command that explains it."""
+    """The meaning of a diagnostic at an offset, and the command that explains it."""
     for found in document.diagnostics:
         span = found.span
         if span.source == document.source.name and span.start <= offset <= span.end and found.code in CODES:

@@ -1,4 +1,4 @@
-"""Which file declares what, and what others see of it: the rules of `gotlang.linking.modules`."""
+"""Declarations of files, and their visibility in others: the rules of `gotlang.linking.modules`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS: Mapping[type[n.Declaration], Kind] = {
     n.ImportPython: "python",
     n.ImportMcp: "python",
 }
-"""The kind of the names that a declaration declares."""
+"""The kind of the names of a declaration."""
 
 
 def real(name: str) -> str:
@@ -56,7 +56,7 @@ class Modules:
     """The files of a program by the real names of their sources.
 
     `own` are the symbols that each declares by name, `everywhere` those that all files see by these names,
-    `inputs` what is given to a symbol (by its source and name), `types` the types that symbols declare, and
+    `inputs` the parameters of a symbol (by its source and name), `types` the types that symbols declare, and
     `cases` the fields of each case of a type.
     """
 
@@ -88,14 +88,14 @@ class Modules:
         }
 
     def target(self, node: n.ImportGot) -> str | None:
-        """The file that an import names; None where it is not known."""
+        """The file that an import names; None if it is unknown."""
         written = str(node.path.value)
         is_name = isinstance(node.path, n.ModuleName)
         name = source_name(written) if is_name else beside(node, written)
         return name if name in self.files else None
 
     def exported(self, file: str) -> dict[str, Symbol]:
-        """What others see of a file, and of those that it is one with."""
+        """The names that others see of a file, and of those merged with it."""
         return {
             name: symbol
             for at in reversed(together(file, self.files, self.target))
@@ -104,11 +104,11 @@ class Modules:
         }
 
     def visible(self, file: str) -> dict[str, Symbol]:
-        """What a file sees without the names that it imports."""
+        """The names that a file sees without its imported names."""
         return {**self.everywhere, **self.exported(file), **self.own[file]}
 
     def with_imports(self, file: str) -> dict[str, Symbol]:
-        """What a file sees, with the names that it imports."""
+        """The names that a file sees, including its imported names."""
         found = self.visible(file)
         for node in self.files[file].imports:
             target = self.target(node)
@@ -148,7 +148,7 @@ def _own(file: str, module: n.Module) -> dict[str, Symbol]:
 
 
 def _inputs(d: n.Declaration, symbol: Symbol) -> Iterator[tuple[str, Symbol]]:
-    """The symbols of what a declaration takes, by name."""
+    """The symbols of a declaration's parameters, by name."""
     match d:
         case n.OperationDefinition():
             given: list[tuple[Kind, n.TypedName]] = [("setting", each) for each in d.settings]

@@ -1,7 +1,7 @@
-"""The names of a program's files: each place where one is written, with what it means there.
+"""The names of a program's files: each place where one is written, with its meaning there.
 
 It follows the rules of `gotlang.linking.modules` (which file sees what) and `gotlang.semantics.names` (what
-is in scope in which block) on the tree as it is written, so it answers where the program has errors too.
+is in scope in which block) on the tree as written, so it also works for programs with errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gotlang.types import ListType, OptionalType, RecordType, Type, UnionType
 
 _Names = ChainMap[str, Symbol]
 _MOST_ALIASES = 10
-"""Names of types that mean each other, one after another."""
+"""Names of types that refer to each other, one after another."""
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|(?P<word>[A-Za-z_]\w*)|[^\w\s]")
 _HOLE = re.compile(r"(?<!\{)\{ *(\w+) *\}(?!\})")
@@ -42,7 +42,7 @@ _JINJA = (
 
 @lru_cache(256)
 def occurrences(document: Document) -> tuple[Occurrence, ...]:
-    """Every name in the files of a program that means something, in the order of the text, file by file."""
+    """Every name with a meaning in the files of a program, in the order of the text, file by file."""
     return _Finder(document).found()
 
 
@@ -57,7 +57,7 @@ def at(document: Document, offset: int) -> Occurrence | None:
 
 @final
 class _Finder:
-    """Goes through the files of a program. `files` are their modules by the real name of the source."""
+    """Visits the files of a program. `files` are their modules by the real name of the source."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -84,7 +84,7 @@ class _Finder:
         )
 
     def _view(self, file: str) -> dict[str, Symbol]:
-        """The names that a file sees; says where its imports write names."""
+        """The names that a file sees; records where its imports write names."""
         view = self.modules.visible(file)
         self.aliases = {}
         for node in self.modules.files[file].imports:
@@ -120,7 +120,7 @@ class _Finder:
             self.out.append(Occurrence(span, symbol, declares, self.means.get(symbol)))
 
     def _use(self, span: Span, name: str, names: Mapping[str, Symbol]) -> Symbol | None:
-        """A name in a span that may have parentheses around it; what it means."""
+        """A name in a span that may have parentheses around it; returns its meaning."""
         before, dot, after = name.partition(".")
         if dot and before in self.aliases and before not in names:
             module, known = self.aliases[before]
@@ -343,7 +343,7 @@ class _Finder:
     def _member(
         self, span: Span, word: str, owner: Symbol | None, of: n.TypeNode | None, names: _Names
     ) -> tuple[Symbol | None, n.TypeNode | None]:
-        """What follows a dot in a template: what a module has, or a field of a record of this type."""
+        """The member after a dot in a template: of a module, or a field of a record of this type."""
         if owner is not None and owner.kind == "module":
             found = self.aliases[owner.name][1].get(word)
             if found is not None:
@@ -358,7 +358,7 @@ class _Finder:
         return None, None
 
     def _meant(self, of: n.TypeNode | None, names: _Names) -> n.TypeNode | None:
-        """The type that an alias stands for, of an optional one its inner type."""
+        """The type of an alias, of an optional one its inner type."""
         for _ in range(_MOST_ALIASES):
             if isinstance(of, n.OptionalTypeNode):
                 of = of.type
@@ -399,7 +399,7 @@ class _Finder:
                     earlier = names.get(name.text)
                     if earlier is None or earlier.kind != "local":
                         self._bind(name, "local", inside)
-                    else:  # of an earlier `foreach`, whose results it stood for
+                    else:  # of an earlier `foreach`, whose results it meant
                         self._add(name.span, earlier)
                 self._parts(inside, node.after)
                 self._statements(node.body, inside)
@@ -569,8 +569,8 @@ class _Finder:
             end = value.span.end
 
     def _owners(self, value: e.Expression, name: str, names: _Names) -> list[str]:
-        """The record that a field is of. Where a condition says what a field is, the check does not look at
-        what has it: then that is of the type which it has elsewhere."""
+        """The record that has a field. If a condition decides a field's value, the check does not infer the
+        type of its operand: then it is the type that it has elsewhere."""
         type_ = self.types.get(_key(value))
         if type_ is None and isinstance(value, e.Reference) and value.name in names:
             type_ = self.types_of_names.get(names[value.name])

@@ -1,4 +1,4 @@
-"""The declarations of a file as a tree, and what of it can be folded."""
+"""The declarations of a file as a tree, and its foldable ranges."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _entries(d: n.Declaration, source: Source) -> Iterator[OutlineEntry]:
 
 
 def _inside(d: n.Declaration) -> Iterator[OutlineEntry]:
-    """The fields and cases of a type, and what a scheme binds."""
+    """The fields and cases of a type, and the bindings of a scheme."""
     for node in walk(d) if isinstance(d, n.TypeAlias | n.Scheme) else ():
         match node:
             case n.CaseTypeNode(name=name):
@@ -75,7 +75,7 @@ def _inside(d: n.Declaration) -> Iterator[OutlineEntry]:
 
 
 def folds(document: Document) -> tuple[FoldingRange, ...]:
-    """What of a program's own file can be folded: declarations, blocks, long texts, comments, imports."""
+    """The foldable ranges of a program's own file: declarations, blocks, long texts, comments, imports."""
     source, found = document.source, dict[int, FoldingRange]()
 
     def add(start: int, end: int, kind: Literal["region", "comment", "imports"] = "region") -> None:

@@ -1,4 +1,5 @@
-"""Where an offset is: its line and declaration, the names in scope there, the call or template around it."""
+"""The context of an offset: its line and declaration, the names in scope there, the enclosing call or
+template."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ _VALUE = re.compile(r"[\w.\[\]()\"]+$")
 @final
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is around an offset: the line before it; `head`, the word that its declaration starts with and
-    where; `text`, its declaration's text before it; the kind of text it is in: `code`, `string`, `template`
+    """The context of an offset: the line before it; `head`, the word that its declaration starts with and its
+    place; `text`, its declaration's text before it; the kind of text it is in: `code`, `string`, `template`
     or `comment`."""
 
     line: str
@@ -38,7 +39,7 @@ class Around:
 
 
 def around(source: Source, offset: int) -> Around:
-    """Where an offset of a text is."""
+    """The context of an offset of a text."""
     text = source.text[:offset]
     line = text[text.rfind("\n") + 1 :]
     starts = list(_HEAD.finditer(text))
@@ -64,7 +65,7 @@ def _opened(text: str) -> bool:
 
 def place(document: Document, offset: int, *, statement: bool = False) -> VisibleNames | None:
     """The statement or expression at an offset, or else the last one above it in the same declaration, or the
-    first one below its head; only a `statement` if so asked."""
+    first one below its head; with `statement` only a statement."""
     name, best = document.source.name, None
     below: VisibleNames | None = None
     start = around(document.source, offset).start
@@ -81,7 +82,7 @@ def place(document: Document, offset: int, *, statement: bool = False) -> Visibl
 
 
 def names(document: Document, offset: int) -> dict[str, Variable]:
-    """The names in scope at an offset, innermost first; with `it` and `thoughts` where there are thoughts."""
+    """The names in scope at an offset, innermost first; with `it` and `thoughts` if there are thoughts."""
     found: dict[str, Variable] = {}
     here, source = place(document, offset), document.source.name
     scope: Scope | None = here.scope if here is not None else None
@@ -99,8 +100,8 @@ def names(document: Document, offset: int) -> dict[str, Variable]:
 
 
 def value_before(document: Document, offset: int, line: str = "") -> Type | None:
-    """The type of the value that ends at an offset, such as `it` in `it.`, also on a line that cannot be
-    read, or of one that ends a `line` of its own; None where that is not known."""
+    """The type of the value that ends at an offset, such as `it` in `it.`, also on an unreadable line, or of
+    one that ends a `line` of its own; None if unknown."""
     line = line or around(document.source, offset).line
     scope = Scope(place="")
     for variable in names(document, offset).values():
@@ -125,8 +126,8 @@ def _values(line: str) -> Iterator[str]:
 
 
 def call(text: str) -> tuple[str, int, tuple[str, ...]] | None:
-    """The innermost call that is open at the end of a text: what is called, which argument that is, counted
-    from 0, and the names of those that are given by name; None where no call is."""
+    """The innermost call that is open at the end of a text: its name, the index of the argument, counted from
+    0, and the names of named arguments; None if there is no call."""
     depth, commas, given = 0, 0, []
     spaced = _STRING.sub(lambda found: "~" * len(found[0]) if found.end() < len(text) else found[0], text)
     for at in range(len(spaced) - 1, max(-1, len(spaced) - 4000), -1):

@@ -1,4 +1,4 @@
-"""What each step of a program costs, while it is written: from the estimator of `gotc explain`."""
+"""The cost of each step of a program while it is written, from the estimator of `gotc explain`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOOPS = n.Foreach | n.Reduce | n.RepeatBlock | n.Repeated | n.Search
 @final
 @dataclass(frozen=True, slots=True)
 class PriceHint:
-    """A price at the end of a line, by the offset there; `detail` says how it depends on the params."""
+    """A price at the end of a line, by the offset there; `detail` is its dependence on the params."""
 
     offset: int
     text: str
@@ -33,15 +33,16 @@ class PriceHint:
 @lru_cache(64)
 @relaxed_gc()
 def price_hints(document: Document) -> tuple[PriceHint, ...]:
-    """The calls, hops and dollars of each step and scheme of a program's own file that asks a model, without
-    a cache and without early stopping; none where the program has errors. What is not known is said so."""
+    """The calls, hops and dollars of each step and scheme of a program's own file that calls a model, without
+    a cache and without early stopping; none if the program has errors. Unknown values are labelled as
+    such."""
     if not isinstance(document.compilation, Compiled):
         return ()
     try:
         program = document.compilation.program(0)
         return tuple(sorted(_hints(document, program), key=lambda hint: hint.offset))
     except GotError:
-        return ()  # a constant without a value, which is told where it is run
+        return ()  # a constant without a value, which is reported when it is run
 
 
 def _hints(document: Document, program: Program) -> Iterator[PriceHint]:
@@ -78,7 +79,7 @@ def _hints(document: Document, program: Program) -> Iterator[PriceHint]:
 
 
 def _scheme(program: Program, declared: n.Declaration) -> Scheme | None:
-    """The scheme of a declaration; None for any other, and for one that is made anew where it is used."""
+    """The scheme of a declaration; None for any other, and for one that is instantiated at its uses."""
     if not isinstance(declared, n.Scheme):
         return None
     return next((scheme for scheme in program.schemes if scheme.name == declared.name.text), None)
@@ -103,7 +104,7 @@ def _counted(found: CostRange, noun: str) -> str:
 
 
 def _range(found: CostRange, shown: Callable[[float], str]) -> str:
-    """A range in words; empty where nothing is known."""
+    """A range in words; empty if nothing is known."""
     if found.high is None:
         return f"at least {shown(found.low)}" if found.low else ""
     if found.low == found.high:
@@ -112,7 +113,7 @@ def _range(found: CostRange, shown: Callable[[float], str]) -> str:
 
 
 def _detail(cost: StepCost) -> str:
-    """How the calls depend on the params, and what the numbers are."""
+    """The dependence of the calls on the params, and a description of the numbers."""
     formula = cost.calls.formula or cost.calls.formula_high
     of = f"calls {'=' if cost.calls.formula else '<='} {formula}; " if formula else ""
     return f"{of}hops: sequential model calls up to here; all samples, with an empty cache"

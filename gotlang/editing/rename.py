@@ -1,6 +1,7 @@
 """Renaming: every place where a symbol is written, in all programs that write it, and in simulators.
 
-Nothing is returned that would change what a program means: the programs are checked with the new name first.
+A rename that would change the meaning of a program is refused: the programs are checked with the new name
+first.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SMALL, _CAPITAL = re.compile(r"[a-z_][A-Za-z0-9_]*"), re.compile(r"[A-Z][A-Za-z
 
 @final
 class TextEdit(Struct, frozen=True, order=True):
-    """A part of a file that is replaced. `source` is the real path of the file."""
+    """A part of a file to be replaced. `source` is the real path of the file."""
 
     source: str
     start: int
@@ -38,7 +39,7 @@ class TextEdit(Struct, frozen=True, order=True):
 
 
 def renamable(document: Document, offset: int) -> Occurrence:
-    """The name at an offset. Raises UsageError with the reason where it cannot be renamed."""
+    """The name at an offset. Raises UsageError with the reason if it cannot be renamed."""
     found = at(document, offset)
     if found is None:
         raise UsageError("there is no name to rename here", help="names of the language cannot be renamed")
@@ -62,8 +63,8 @@ def _declared(document: Document, symbol: Symbol) -> bool:
 
 
 def renamed(documents: Sequence[Document], symbol: Symbol, new: str) -> tuple[TextEdit, ...]:
-    """The edits that give a symbol another name. `documents` are all programs that may write it. Raises
-    UsageError with the reason where that name does not fit."""
+    """The edits that rename a symbol. `documents` are all programs that may write it. Raises UsageError with
+    the reason if the name is invalid."""
     _valid(symbol, new)
     if new == symbol.name:
         return ()
@@ -103,8 +104,8 @@ def _valid(symbol: Symbol, new: str) -> None:
 def _safe(
     document: Document, symbol: Symbol, new: str, edits: Iterable[TextEdit], texts: Mapping[str, str]
 ) -> None:
-    """Raise UsageError if a program has other errors with the new name, or if names then mean something
-    else. `texts` are the texts of files with it, by real path."""
+    """Raise UsageError if a program has other errors with the new name, or if names then have another
+    meaning. `texts` are the texts of files with it, by real path."""
     own = real(document.source.name)
     after = analyzed(own, texts.get(own, document.source.text), {**document.files.buffers, **texts})
     before = Counter(d.code for d in document.diagnostics if d.severity == "error")
@@ -131,7 +132,7 @@ def applied(text: str, edits: Iterable[TextEdit]) -> str:
 
 
 def _moved(edits: Iterable[TextEdit]) -> Iterator[tuple[str, int]]:
-    """Where the edited places are afterwards."""
+    """The edited places after the edits."""
     shift: Counter[str] = Counter()
     for edit in sorted(edits):
         yield edit.source, edit.start + shift[edit.source]
@@ -142,8 +143,8 @@ def _moved(edits: Iterable[TextEdit]) -> Iterator[tuple[str, int]]:
 
 
 def _simulators(document: Document, symbol: Symbol, new: str) -> Iterator[tuple[Source, TextEdit]]:
-    """The same name in the simulators of a program: the function of a prompt, and what it takes. Their Python
-    is read, and not run."""
+    """The same name in the simulators of a program: the function of a prompt, and its parameters. Their
+    Python is parsed, but not run."""
     is_prompt = symbol.kind == "prompt"
     prompt = symbol.name if is_prompt else symbol.owner
     declared = {

@@ -1,4 +1,4 @@
-"""What the names of a program mean: symbols, and the places where each is written."""
+"""The meanings of the names of a program: symbols, and the places where each is written."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Kind = Literal[
     "partial", "corpus", "python", "study", "input", "setting", "local", "variable", "alias", "module",
     "file",
 ]  # fmt: skip
-"""What a name stands for. An `alias` is another name for what is imported, `python` a function of Python, an
-`input` a parameter of a prompt, scheme, score, metric, partial or function, a `setting` that of an operation,
-a `variable` stands for a type, and a `file` is named by its path."""
+"""The kinds of symbols. An `alias` is another name of an import, `python` a function of Python, an `input` a
+parameter of a prompt, scheme, score, metric, partial or function, a `setting` that of an operation, a
+`variable` a type variable, and a `file` is named by its path."""
 
 
 @final
 class Symbol(Struct, frozen=True):
-    """What a name means. Two are one where all of this is the same.
+    """The meaning of a name. Two are equal if all fields are.
 
     `source` is the file that declares it, by its real path or its name in `<>`, and `start` the offset of its
-    name there. Fields and cases belong to no single file: a field is that of all records with the same
-    fields, its `owner`, and a case that of its name. The `owner` of an input or a setting is the name of
-    what takes it.
+    name there. Fields and cases belong to no single file: a field is shared by all records with the same
+    fields, its `owner`, and a case is identified by its name. The `owner` of an input or a setting is the
+    name of the declaration or operation.
     """
 
     kind: Kind
@@ -37,8 +37,8 @@ class Symbol(Struct, frozen=True):
 
 @final
 class Occurrence(Struct, frozen=True):
-    """A place where a symbol is written; `declares` where that brings it into the program. `means` is what an
-    alias is another name for."""
+    """A place where a symbol is written; `declares` whether that declares it. `means` is the symbol to which
+    an alias refers."""
 
     span: Span
     symbol: Symbol

@@ -1,5 +1,5 @@
-"""The type of each word of a file, for colours: words of the language by the rules of `gotlang.highlighting`,
-and names by what they mean."""
+"""The type of each word of a file, for highlighting: words of the language by the rules of
+`gotlang.highlighting`, and names by their meaning."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TYPES = (
 """The types of tokens, by the words of the language server protocol."""
 MODIFIERS = ("declaration", "readonly", "defaultLibrary")
 MOST = 200_000
-"""Characters of a text whose words of the language are found."""
+"""Maximum length of a text whose keywords are found."""
 
 _LEXED = {
     "Comment": "comment",
@@ -62,7 +62,7 @@ _NAMED = {
 
 @final
 class SemanticToken(Struct, frozen=True, order=True):
-    """A word within a line: its place, its type and what more is said of it."""
+    """A word within a line: its place, its type and modifiers."""
 
     start: int
     end: int
@@ -71,7 +71,7 @@ class SemanticToken(Struct, frozen=True, order=True):
 
 
 def tokens(document: Document) -> tuple[SemanticToken, ...]:
-    """The words of a program's own file in the order of the text; none overlap, and none has two lines."""
+    """The words of a program's own file in the order of the text, without overlaps and line breaks."""
     source = document.source
     named = {
         (o.span.start, o.span.end): token
@@ -97,7 +97,7 @@ def _named(o: Occurrence) -> SemanticToken | None:
 
 
 def _lexed(text: str, named: dict[tuple[int, int], SemanticToken]) -> Iterator[SemanticToken]:
-    """The words of the language, cut where names are inside them."""
+    """The words of the language, split around names inside them."""
     from gotlang.highlighting.lexer import GotLexer
 
     starts = {start for start, _ in named}

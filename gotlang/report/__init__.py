@@ -1,1 +1,1 @@
-"""What is kept and shown of runs: their history, their graph as data, their trace."""
+"""Records and views of runs: their history, their graph as data, their trace."""

@@ -19,17 +19,17 @@ TICK_LETTER, TITLE_LETTER = 6.5, 6.2
 """The approximate widths of a letter of a name, of a tick's label, and of an axis's title, in pixels."""
 WIDTH, HEIGHT = 520.0, 340.0
 TOP, RIGHT, BELOW = 14.0, 30.0, 46.0
-"""Around the marks: above, right of, and below them."""
+"""Margins above, to the right, and below."""
 LINE = 34.0
 """Height of a line of an interval chart."""
 MOST_LETTERS = 22
-"""Of a name in a chart."""
+"""Maximum length of a name in a chart."""
 GAP = 24.0
-"""Between the charts of one file."""
+"""The gap between the charts of one file."""
 _EQUAL = 1e-9
-"""Values that differ by less than this share of themselves are one: no tick fits between them."""
+"""Values with a smaller relative difference are treated as one: no tick fits between them."""
 _LARGE = 1e12
-"""From here on a number is written with its power of ten."""
+"""From this magnitude on, numbers are written with a power of ten."""
 
 # ---------------------------------------------------------------- text
 
@@ -37,7 +37,7 @@ _LARGE = 1e12
 def shown(metric: str, value: float | None, *, short: bool = False) -> str:
     """A metric's value: percent of correct results, dollars, seconds; `short` for the ticks of an axis.
 
-    An interval may begin a hair below 0: that is written as 0.
+    The lower end of an interval may be slightly below 0; that is written as 0.
     """
     if value is None:
         return "unknown"
@@ -66,7 +66,7 @@ def bounds(metric: str, found: Interval) -> str:
 
 
 def brief(name: str, most: int) -> str:
-    """A name, cut to so many letters."""
+    """A name, cut to this number of letters."""
     return name if len(name) <= most else f"{name[: max(1, most - 1)]}…"
 
 
@@ -107,8 +107,8 @@ class Axis:
 @final
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What an axis shows: its title, the values to cover (numbers, or any others by their texts), whether it
-    covers 0, how a tick is written, and about how many there are."""
+    """The quantity of an axis: its title, the values to cover (numbers, or any others by their texts),
+    whether it covers 0, the format of a tick, and the approximate number of ticks."""
 
     title: str
     values: Sequence[Any]
@@ -145,7 +145,7 @@ class Quantity:
 @final
 @dataclass(slots=True)
 class Chart:
-    """A chart under construction: its size in pixels, what it shows in words, and its parts in order."""
+    """A chart under construction: its size in pixels, its description, and its parts in order."""
 
     width: float
     height: float
@@ -171,7 +171,7 @@ class Chart:
         self.parts.append("</g>")
 
     def name(self, kind: str, x: float, y: float, name: str, room: float, suffix: str = "") -> None:
-        """A name cut to so many pixels; the whole of it is shown under the mouse."""
+        """A name cut to this number of pixels; the whole name is shown under the mouse."""
         words = brief(name, int(room / LETTER))
         self.mark("text", kind, name if words != name else "", words + suffix, x=x, y=y)
 
@@ -280,8 +280,8 @@ def scatter(
 def _free(
     name: str, x: float, y: float, width: float, taken: list[tuple[float, float, float, float]]
 ) -> tuple[str, float, float]:
-    """Where a name goes beside its point without covering another, and which end of it is there; its box is
-    added to those `taken`."""
+    """A free place for a name beside its point, and which end of it is there; its box is added to those
+    `taken`."""
     length = LETTER * len(name)
     choices = [("start", 9.0, -8.0), ("end", -9.0, -8.0), ("start", 9.0, 17.0), ("end", -9.0, 17.0)]
     for anchor, dx, dy in choices:
@@ -306,7 +306,7 @@ class Whisker(NamedTuple):
 
 
 def intervals(title: str, whiskers: Sequence[Whisker], text: Callable[[float], str]) -> Chart:
-    """Named intervals one below the other, and a line at 0. `text` writes a tick's label."""
+    """Named intervals one below the other, and a line at 0. `text` formats a tick's label."""
     chart = Chart(WIDTH, TOP + LINE * len(whiskers) + BELOW + 2, title)
     bottom = chart.height - BELOW + 4
     ends = [end for whisker in whiskers for end in whisker[1:4]]

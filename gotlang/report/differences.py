@@ -1,7 +1,7 @@
-"""Two runs side by side: what differs in the program, the params and settings, the prompts and the responses.
+"""Two runs side by side: differences in the program, the params and settings, the prompts and the responses.
 
-Operations are the same where their paths are. A text is compared by lines, as `[mark, text]` with a mark of
-` `, `-` or `+`.
+Operations are matched by their paths. A text is compared by lines, as `[mark, text]` with a mark of ` `, `-`
+or `+`.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from gotlang.report.graphs import HIDDEN, place_of, title_of
 from gotlang.report.history import RunRecord
 
 CONTEXT: Final = 3
-"""Lines that are the same around those that differ in a program."""
+"""Number of unchanged lines around those that differ in a program."""
 MOST: Final = 200
-"""Operations that are shown."""
+"""Maximum number of operations."""
 _LONGEST: Final = 4000
-"""Lines of a text that are compared."""
+"""Maximum number of lines of a text that are compared."""
 _TOLD: Final = ("model", "seed", "max_usd", "max_calls", "prefer", "schedule", "wave", "edited", "tuned")
-"""Settings that are shown, beside the params."""
+"""Settings that are shown, in addition to the params."""
 
 Lines = list[list[str]]
 
 
 def program_lines(before: str | None, after: str | None) -> Lines | None:
-    """How a program changed, with some lines around each change; None if a text is not known."""
+    """The changes of a program, with some lines around each; None if a text is not known."""
     if before is None or after is None:
         return None
     return _lines(before, after, CONTEXT)
 
 
 def text_lines(before: str, after: str) -> Lines:
-    """How a text changed, whole."""
+    """The changes of a text, complete."""
     return [line for line in _lines(before, after, _LONGEST) if line[0] != "@"]
 
 
@@ -62,8 +62,8 @@ def changed_settings(before: RunRecord, after: RunRecord) -> list[tuple[str, Any
 def changed_operations(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
 ) -> tuple[list[dict[str, Any]], int]:
-    """The operations that differ in prompts, responses or thoughts, at most MOST of them, and how many there
-    are. A line has its requests with messages and responses (`gotlang.report.recorded.asked_of`)."""
+    """The operations that differ in prompts, responses or thoughts, at most MOST of them, and their number. A
+    line has its requests with messages and responses (`gotlang.report.recorded.asked_of`)."""
     left, right = ({line["path"]: line for line in lines if _counts(line)} for lines in (before, after))
     found = []
     for path in dict.fromkeys([*left, *right]):
@@ -102,7 +102,8 @@ def _prompts(line: Mapping[str, Any]) -> str:
 
 
 def _given(line: Mapping[str, Any]) -> str:
-    """What an operation gave: its responses, or its values if it asked nobody or they are no longer there."""
+    """The output of an operation: its responses, or its values if it called no model or they are no longer
+    available."""
     responses = [text for asked in line.get("asked", ()) for text in asked["responses"] if text is not None]
     values = [to_json(thought["value"]) for thought in line["thoughts"] if "value" in thought]
     return "\n".join(responses or values)

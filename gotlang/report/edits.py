@@ -1,10 +1,9 @@
-"""Prompts that were edited in a run's graph, to run it again from there: a file for `gotc run --edited`.
+"""Edited prompts in a run's graph, for a new run from there: a file for `gotc run --edited`.
 
     [{"operation": "sort/part[0]/fix", "key": "5e1f...", "messages": ["Sort these numbers: ..."]}]
 
-`operation` is the path of an operation and `key` that of its request, as the graph of the run has them;
-`messages` are the texts to ask instead, one for each message. An edit may be edited again: it is found under
-the key that it got.
+`operation` is the path of an operation and `key` that of its request, as in the graph of the run; `messages`
+are the replacement texts, one for each message. An edit may be edited again: it is found under its new key.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ def write_edits(path: Path, edits: Iterable[EditedRequest]) -> None:
 
 @final
 class UnusedEdits:
-    """An observer of a run with `edits` (those of its options); `paths` are operations that were not asked
-    with their edited texts: the program, the inputs or the responses before them have changed."""
+    """An observer of a run with `edits` (those of its options); `paths` are operations that were not called
+    with their edited texts: the program, the inputs or earlier responses have changed."""
 
     def __init__(self, edits: Mapping[tuple[str, str], tuple[str, ...]]) -> None:
         self._texts: dict[str, set[tuple[str, ...]]] = {}
@@ -58,7 +57,7 @@ class UnusedEdits:
             self._texts.setdefault(path, set()).add(texts)
 
     def __call__(self, event: Event) -> None:
-        """Note what is asked."""
+        """Record the requests."""
         if self._texts and isinstance(event, Asked) and event.operation is not None:
             path, texts = path_text(event.operation), tuple(m.content for m in event.request.messages)
             if texts in self._texts.get(path, ()):

@@ -14,10 +14,10 @@ from gotlang.report.picture import COLORS, WHOLE, Group, Picture, PictureNode
 STYLES = ("colors.css", "page.css", "graph.css")
 SCRIPTS = ("page.js", "graph.js", "time.js", "draw.js", "panel.js", "move.js")
 MARGIN, TITLE = 24, 34
-"""Around the picture, and the height of the line with the title."""
+"""The margin of the picture, and the height of the line with the title."""
 NARROWEST = 260.0
 INDENT = 20.0
-"""From the left of a box to its texts."""
+"""The distance of texts from the left of a box."""
 LABEL_SIZE, DETAIL_SIZE = 12.5 * 1.15, 11.0
 """Font sizes of the two lines in a box; the first is bold, which makes it wider."""
 _WIDE = "WMmw@%&ABCDGHNOQRUVXKSTYZ"
@@ -27,14 +27,14 @@ _NARROW = "iljtf.,;:'|!()[]{} r1"
 def graph_page(
     title: str, facts: Sequence[tuple[str, str]], pictures: Sequence[Picture], details: Mapping[str, Any]
 ) -> str:
-    """A page that works offline, with one view for each picture; `details` is what a click shows (see
+    """A page that works offline, with one view for each picture; `details` are shown by a click (see
     `graphs.details`)."""
     data = {"title": title, "facts": facts, "views": [view(p) for p in pictures], "colors": COLORS, **details}
     return page("graph.html", data, title=title, styles=STYLES, scripts=SCRIPTS)
 
 
 def view(picture: Picture) -> dict[str, Any]:
-    """A picture as the page's script reads it: with the rows and connections inside each group."""
+    """A picture in the form for the page's script: with the rows and connections inside each group."""
     arrangements = arrange(picture) if picture.view != "time line" else {}
     return {
         "name": picture.view,
@@ -89,7 +89,7 @@ def mermaid(picture: Picture) -> str:
 
 
 def _nested(picture: Picture) -> Iterator[tuple[str, PictureNode | Group | None]]:
-    """Nodes and groups as they are nested, each with its indent; None where a group ends."""
+    """Nodes and groups in nesting order, each with its indent; None at the end of a group."""
     around = picture.around()
     members: dict[str, list[PictureNode | Group]] = {key: [] for key in (WHOLE, *around)}
     items: tuple[PictureNode | Group, ...] = (*picture.nodes, *picture.groups)
@@ -107,7 +107,7 @@ def _nested(picture: Picture) -> Iterator[tuple[str, PictureNode | Group | None]
 
 
 def svg(picture: Picture, folded: Collection[str] = (), *, titled: bool = True) -> str:
-    """The text of an `.svg` file, light or dark as the reader's system is; `folded` are keys of groups."""
+    """The text of an `.svg` file, light or dark by the reader's system; `folded` are keys of groups."""
     closed = _summaries(picture, folded)
     boxes, whole = place(
         picture,
@@ -153,7 +153,7 @@ def svg(picture: Picture, folded: Collection[str] = (), *, titled: bool = True) 
 def _edges(picture: Picture, boxes: Mapping[str, Box], folded: Collection[str]) -> Iterator[str]:
     around = picture.around()
     shown = {WHOLE: ""}
-    for key, outer in around.items():  # the outermost folded group around it, or itself
+    for key, outer in around.items():  # the outermost folded group that contains it, or itself
         shown[key] = shown[outer] or (key if key in folded or key[0] == "n" else "")
     for source, target in dict.fromkeys((shown[f"n{a}"], shown[f"n{b}"]) for a, b in picture.edges):
         if source == target:
@@ -166,7 +166,7 @@ def _edges(picture: Picture, boxes: Mapping[str, Box], folded: Collection[str]) 
 
 
 def _summaries(picture: Picture, folded: Collection[str]) -> dict[str, str]:
-    """What each folded group says of what is in it: the best score, else the number of nodes."""
+    """The summary of each folded group: the best score, else the number of nodes."""
     around = picture.around()
     inside: dict[str, list[PictureNode]] = {key: [] for key in folded}
     for node in picture.nodes:
@@ -184,13 +184,13 @@ def _summaries(picture: Picture, folded: Collection[str]) -> dict[str, str]:
 
 
 def _width(texts: Iterable[tuple[str, str]]) -> float:
-    """Boxes are all as wide as the longest of their texts needs, up to WIDTH."""
+    """The common width of boxes, for the longest of their texts, up to WIDTH."""
     longest = max((max(wide(a, LABEL_SIZE), wide(b, DETAIL_SIZE)) for a, b in texts), default=0.0)
     return min(WIDTH, longest + INDENT + 14)
 
 
 def cut(text: str, room: float, size: float) -> str:
-    """A text, cut to fit into so many pixels, by approximate widths of letters."""
+    """A text, cut to fit into this number of pixels, by approximate widths of letters."""
     used = 0.0
     for index, letter in enumerate(text):
         used += wide(letter, size)

@@ -1,7 +1,7 @@
-"""Pictures of graphs: the plan of a scheme, and what a run did with what a click on an operation shows.
+"""Pictures of graphs: the plan of a scheme, and the graph of a run with the details of its operations.
 
 A run is drawn from its graph as plain data (see `gotlang.runtime.plain`), its operations (`execution`) or its
-thoughts (`reasoning`); a plan from the steps of the IR, as they are written.
+thoughts (`reasoning`); a plan from the steps of the IR, as written.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ HIDDEN = frozenset({"constant", "join", "grow", "try", "result", "answered"})
 """Kinds of operations that only pass thoughts on."""
 LONGEST_VALUE = 60
 _REQUEST: Final = ("model", "messages", "settings")
-"""What the page shows of a request."""
+"""The data of a request for the page."""
 PICTURE_BYTES: Final = 1_000_000
-"""A larger picture is not shown on a page."""
+"""Maximum size of a picture on a page."""
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, default=str)
 _PART = re.compile(r"(.*?)((?:\[[^\]]*\])*)", re.DOTALL)
 
@@ -112,7 +112,7 @@ def _detail(line: Line, best: float | None) -> str:
 
 
 def reasoning(lines: Sequence[Line], title: str) -> Picture:
-    """The thoughts of a run, and which were made from which."""
+    """The thoughts of a run, and their parents."""
     groups = Groups(block_names(lines))
     scores = known_scores(lines)
     numbers: dict[Made, int] = {}
@@ -121,7 +121,7 @@ def reasoning(lines: Sequence[Line], title: str) -> Picture:
     for line in lines:
         for thought in line["thoughts"]:
             made = made_of(thought)
-            # Every scheme starts from an empty thought, which says nothing.
+            # Every scheme starts from an empty thought, which has no information.
             empty = line["kind"] == "constant" and thought.get("value") is None
             if "value" not in thought or made[0] is None or empty:
                 continue
@@ -134,7 +134,8 @@ def reasoning(lines: Sequence[Line], title: str) -> Picture:
             nodes.append(
                 PictureNode(*about, groups.of(line["path"]), score, thought.get("usd"), place_of(line))
             )
-    # Only now are all numbers known: a step that waited for a block comes before what the block added.
+    # Only now are all numbers known: a step that waited for a block comes before the operations that the
+    # block added.
     edges = [(numbers[made], number) for made, number in parents if made in numbers]
     return without_lone_groups(
         Picture(
@@ -162,23 +163,23 @@ def title_of(line: Line) -> str:
 
 
 def made_of(thought: Mapping[str, Any]) -> Made:
-    """Which thought it is."""
+    """The identity of a thought."""
     return thought["made"][0], thought["made"][1]
 
 
 def known_scores(lines: Iterable[Line]) -> dict[Made, float]:
-    """The last score that each thought was given."""
+    """The last score of each thought."""
     return {made_of(t): t["score"] for line in lines for t in line["thoughts"] if t.get("score") is not None}
 
 
 def state_of(line: Line) -> str:
-    """How an operation ended; `cached` if all of its responses came from the cache."""
+    """The final state of an operation; `cached` if all of its responses came from the cache."""
     sources = {source for asked in line.get("asked", ()) for source in asked["sources"]}
     return "cached" if line["state"] == "done" and sources and "model" not in sources else str(line["state"])
 
 
 def unreadable(line: Line) -> int:
-    """How many of an operation's responses gave no thought."""
+    """The number of an operation's responses without a thought."""
     if line["kind"] not in ("Generate", "Improve", "Aggregate"):
         return 0
     asked: int = sum(source != "skipped" for one in line.get("asked", ()) for source in one["sources"])
@@ -186,13 +187,13 @@ def unreadable(line: Line) -> int:
 
 
 def skipped(line: Line) -> int:
-    """How many calls an operation wanted and was not allowed to make."""
+    """The number of calls that an operation was not allowed to make."""
     found: int = sum(one["sources"].count("skipped") for one in line.get("asked", ()))
     return found
 
 
 def place_of(line: Line) -> str | None:
-    """Where in the source an operation comes from: the file's name and the line."""
+    """The place of an operation in the source: the file's name and the line."""
     return f"{_name(line['file'])}:{line['line']}" if "file" in line else None
 
 
@@ -202,7 +203,7 @@ def _name(file: str) -> str:
 
 
 def short(value: Any) -> str:
-    """A value in one short line."""
+    """A value on one short line."""
     match value:
         case {"text": str() as said, "calls": list() as calls, **rest} if not rest:  # a turn with tools
             value = said_with(said, [(str(one["tool"]), str(one["arguments"])) for one in calls])
@@ -212,14 +213,14 @@ def short(value: Any) -> str:
 
 
 def said_with(text: str, calls: Iterable[tuple[str, str]]) -> str:
-    """A response with the tools that it calls: the name of each and its arguments as JSON text."""
+    """A response with its tool calls: the name of each and its arguments as JSON text."""
     return "\n".join(filter(None, [text, *(f"{name}({arguments})" for name, arguments in calls)]))
 
 
 @final
 @dataclass(slots=True)
 class Groups:
-    """The groups that paths of operations name: `main/part[3]/sort` is in element 3 of block `part`."""
+    """The groups in the paths of operations: `main/part[3]/sort` is in element 3 of block `part`."""
 
     names: Mapping[str, str]
     found: dict[str, Group] = field(default_factory=dict)
@@ -254,8 +255,8 @@ class Groups:
 
 
 def _turn(block: str, number: str, depth: int, depths: int) -> str:
-    """What one run of a block is called, by one of the numbers in its path; `turn[0][1]` is the second call
-    of the first turn of a talk with tools."""
+    """The name of one run of a block, by one of the numbers in its path; `turn[0][1]` is the second call of
+    the first turn of a conversation with tools."""
     word, _, rest = block.partition(" ")
     match word:
         case "reduce":
@@ -272,7 +273,7 @@ def _turn(block: str, number: str, depth: int, depths: int) -> str:
 
 
 def block_names(lines: Iterable[Line]) -> dict[str, str]:
-    """The names of blocks, by the path that the operations in them start with."""
+    """The names of blocks, by the common prefix of the paths of their operations."""
     out = {}
     for line in lines:
         head, _, tail = line["path"].rpartition("/")
@@ -287,8 +288,8 @@ def block_names(lines: Iterable[Line]) -> dict[str, str]:
 def details(
     lines: Sequence[Line], cache: Cache | None, sources: Iterable[Source], inputs: object = None
 ) -> dict[str, Any]:
-    """What the page shows: `operations` by number, `requests` once each, the source's lines as `places`, and
-    as `pictures` the images in the requests, by digest, that the run's `inputs` name.
+    """The details of a page: `operations` by number, `requests` once each, the source's lines as `places`,
+    and as `pictures` the images in the requests, by digest, that the run's `inputs` name.
 
     `sources` are the program's files. Without a cache, prompts and responses are unknown.
     """
@@ -320,8 +321,8 @@ def details(
 
 
 def _pictures(requests: Iterable[Mapping[str, Any]], inputs: object) -> dict[str, str]:
-    """The images in requests as `data:` URLs, by digest: as far as inputs name files of that very content, up
-    to `PICTURE_BYTES` each and ten times that together."""
+    """The images in requests as `data:` URLs, by digest: if inputs name files with the same content, up to
+    `PICTURE_BYTES` each and ten times that together."""
     more = [part for request in requests for _, _, *parts in request.get("messages") or () for part in parts]
     wanted = {digest for part in more for kind, _, digest in part.get("media", ()) if kind == "image"}
     found: dict[str, str] = {}
@@ -353,7 +354,7 @@ def source_lines(places: Iterable[str | None], sources: Iterable[Source]) -> dic
 # ---------------------------------------------------------------- plans
 
 Names = Mapping[str, tuple[int, ...]]
-"""The nodes that the thoughts of each name come from."""
+"""The nodes of each name's thoughts."""
 
 
 def plan(program: ir.Program, scheme: ir.Scheme, sources: Mapping[str, Source]) -> Picture:
@@ -402,7 +403,7 @@ class _Planner:
     def region(
         self, region: ir.Region, names: Names, group: int | None, calls: tuple[str, ...]
     ) -> tuple[int, ...]:
-        """Add what is in a region; the nodes that its result comes from."""
+        """Add the content of a region; returns the nodes of its result."""
         names = dict(names)
         for step in region.steps:
             names[step.result] = self._step(step, names, group, calls)
@@ -467,9 +468,9 @@ class _Planner:
 
 
 def timeline(lines: Sequence[Line], nodes: Sequence[PictureNode], title: str) -> Picture | None:
-    """The operations among `nodes` that waited, each with when it began and ended as its details (None: it
-    has not ended), a connection to each from the one that it waited for last, and as results the critical
-    path: from the one that ended last, back through those. None if no times are known."""
+    """The operations among `nodes` that waited, each with its start and end as its details (None: it has not
+    ended), a connection to each from the one that it waited for last, and as results the critical path: from
+    the one that ended last, backwards. None if no times are known."""
     began = {line["operation"]: line["began"] for line in lines if "began" in line}
     ended = {line["operation"]: line["ended"] for line in lines if "ended" in line}
     shown = tuple(node for node in nodes if node.id in began)
@@ -495,8 +496,8 @@ def timeline(lines: Sequence[Line], nodes: Sequence[PictureNode], title: str) ->
 def _waited_for(
     lines: Sequence[Line], began: Mapping[int, float], ended: Mapping[int, float]
 ) -> dict[int, int | None]:
-    """For each operation that of the operations before it, in `began`, which ended last: until then it could
-    not begin."""
+    """For each operation, the one that ended last among those before it in `began`: the earliest time at
+    which it could begin."""
     before = {
         line["operation"]: [*line["inputs"], *(one for one in [line["origin"]] if one is not None)]
         for line in lines

@@ -1,11 +1,11 @@
 """The history of a folder: one small JSON file per run, written when it starts and again when it ends.
 
-`gotc eval`, `gotc compare` and `gotc tune` are recorded as `gotc run` is; the `kind` of a record says which
-command it was. A run also has a file of its graph, an evaluation or comparison one of its rows, and a study
-one of its trials, each of JSON lines.
+`gotc eval`, `gotc compare` and `gotc tune` are recorded like `gotc run`; the `kind` of a record is the
+command. A run also has a file of its graph, an evaluation or comparison one of its rows, and a study one of
+its trials, each of JSON lines.
 
-Files are replaced atomically. A run that was killed leaves the file of its start; whether its process is
-alive tells it from one that is running. Prompts and completions are in the cache, under the keys that the
+Files are replaced atomically. A run that was killed leaves the file of its start; it is distinguished from a
+running one by whether its process exists. Prompts and completions are in the cache, under the keys that the
 run's graph names (`graph`, see `runtime/plain.py`).
 """
 
@@ -32,12 +32,12 @@ from gotlang.records import Count, InvalidRecord, Seconds, from_json, from_plain
 Kind = Literal["run", "eval", "compare", "tune"]
 """The command that made a record."""
 State = Literal["running", "done", "invalid", "partial", "interrupted", "failed", "killed"]
-"""`invalid`: the result is not valid; `partial`: stopped at a limit; `killed`: its process is gone (never
-written, only found)."""
+"""`invalid`: the result is not valid; `partial`: stopped at a limit; `killed`: its process is gone (computed,
+never written)."""
 
 
 NAME: Final = r"^[\w-]{1,64}\Z"
-"""The names that runs can have, as a pattern."""
+"""The valid names of runs, as a pattern."""
 _Name = Annotated[str, Meta(pattern=NAME)]
 _Moment = Annotated[float, Meta(ge=0, le=253_402_300_799)]
 """A Unix time until the year 9999."""
@@ -57,7 +57,7 @@ class _Volume(Struct, frozen=True):
 
 
 class _Document(Struct, frozen=True):
-    """What is shown of a result."""
+    """The displayed data of a result."""
 
     result: Any
     score: float | None
@@ -94,8 +94,8 @@ class _ThoughtLine(Struct, frozen=True):
 
 
 class _Streamed(Struct, frozen=True):
-    """A line of a live graph that continues a response: its operation and sample, how many characters of it
-    stay, and what follows."""
+    """A line of a live graph that continues a response: its operation and sample, the number of characters to
+    keep, and the text to append."""
 
     streamed: tuple[_Number, Count, Count, str]
 
@@ -131,12 +131,11 @@ class RunRecord(Struct, frozen=True):
     """One run of a scheme, or an evaluation, comparison or study, by its `kind`.
 
     `path` is the program's file and `sha256` the digest of its text; `settings` are the options of the
-    command by parameter, as they applied; `started` and `ended` are Unix times; `cache` is the cache of
-    the run, None without one. `document` is what `--json` prints (`gotlang.report.stored` and `studied` say
-    what other kinds have), `error` what ended the run instead. `spent` is what it spent, however it ended
-    (None: unknown). `resumed` names the run that this one repeats, `process` the process that
-    writes it (see `gotlang.processes`). `scheme` are the names of all schemes of a comparison, separated by
-    commas.
+    command by parameter; `started` and `ended` are Unix times; `cache` is the cache of the run, None without
+    one. `document` is what `--json` prints (see `gotlang.report.stored` and `studied` for other kinds),
+    `error` the error if there is none. `spent` is its spending, however it ended (None: unknown). `resumed`
+    names the run that this one repeats, `process` the process that writes it (see `gotlang.processes`).
+    `scheme` has the names of all schemes of a comparison, separated by commas.
     """
 
     run: _Name
@@ -186,7 +185,7 @@ class History:
         rows: Iterable[dict[str, Any]] = (),
         trials: Iterable[dict[str, Any]] = (),
     ) -> None:
-        """Record how a run ended: what it spent, and its graph, one operation per line; or the rows of an
+        """Record how a run ended: its spending, and its graph, one operation per line; or the rows of an
         evaluation, the trials of a study.
 
         Raises OSError.
@@ -203,27 +202,27 @@ class History:
     def update(
         self, record: RunRecord, document: dict[str, Any], trials: Iterable[dict[str, Any]] = ()
     ) -> RunRecord:
-        """Record how far a study or an evaluation is. Raises OSError."""
+        """Record the progress of a study or an evaluation. Raises OSError."""
         self._write_lines(record.run, "trials", trials)
         record = replace(record, document=document)
         self._replace(f"{record.run}.json", [record])
         return record
 
     def add_row(self, record: RunRecord, row: dict[str, Any]) -> None:
-        """Record a row that ended; the end of the evaluation writes all of them anew. Raises OSError."""
+        """Record a row that ended; the end of the evaluation writes all of them again. Raises OSError."""
         file = open_own(self.folder / f"{record.run}.rows.jsonl")
         try:
             size = os.lseek(file, 0, os.SEEK_END)
             try:
                 write_all(file, to_json(row).encode() + b"\n")
             except OSError:
-                truncate(file, size)  # no half of a line
+                truncate(file, size)  # no incomplete line
                 raise
         finally:
             os.close(file)
 
     def size(self, name: str) -> list[tuple[int, int]]:
-        """Something that changes with a record, its rows or its trials."""
+        """A value that changes with a record, its rows or its trials."""
         found = []
         for path in (self.folder / f"{name}{end}" for end in (".json", ".rows.jsonl", ".trials.jsonl")):
             with suppress(OSError):
@@ -232,11 +231,11 @@ class History:
         return found
 
     def runs(self) -> list[RunRecord]:
-        """All runs, the latest first, without those of which `damaged` tells."""
+        """All runs, the latest first, without `damaged` ones."""
         return self._read()[0]
 
     def damaged(self) -> dict[str, str]:
-        """The names of files that are no record of a run, each with what is wrong."""
+        """The names of invalid records, each with the error."""
         return self._read()[1]
 
     def _read(self) -> tuple[list[RunRecord], dict[str, str]]:
@@ -265,7 +264,7 @@ class History:
         runs, damaged = self._read()
         others = [record for record in runs if kind is not None and record.kind != kind]
         if other := next((record for record in others if record.run == name), None):
-            raise UsageError(f"`{name}` is of `gotc {other.kind}`", help=f"`gotc show {name}` shows it")
+            raise UsageError(f"`{name}` was made by `gotc {other.kind}`", help=f"`gotc show {name}` shows it")
         runs = [record for record in runs if kind in (None, record.kind)]
         if name in damaged:
             path = self.folder / f"{name}.json"
@@ -285,11 +284,11 @@ class History:
         raise UsageError(what, help=f"runs: {shown}{', ...' if len(found or runs) > 5 else ''}")
 
     def keep_program(self, record: RunRecord, text: str) -> None:
-        """Keep the text of a run's program, once, to tell later what has changed. Raises OSError."""
+        """Store the text of a run's program, once, to report later changes. Raises OSError."""
         create_file(self._program(record), text.encode("utf-8", "replace"))
 
     def program(self, record: RunRecord) -> str | None:
-        """The text of a run's program, as it was; None if it was not kept."""
+        """The text of a run's program at the time; None if it was not stored."""
         if re.fullmatch("[0-9a-f]{64}", record.sha256) is None:
             return None
         try:
@@ -301,26 +300,26 @@ class History:
         return self.folder.parent / "programs" / f"{record.sha256}.got"
 
     def live(self, name: str) -> Path:
-        """The file in which a run writes its operations while it runs, and again as they change; it goes when
-        the run ends (`gotlang.report.live`)."""
+        """The file in which a run writes its operations while it runs, and again as they change; it is
+        removed when the run ends (`gotlang.report.live`)."""
         return self.folder / f"{name}.live.jsonl"
 
     def graph(self, name: str) -> Iterator[dict[str, Any]]:
-        """A run's operations, in the order they were added; of a run that still runs, or was killed, as far
+        """A run's operations, in the order they were added; of a run that is running, or was killed, as far
         as it got. Raises UsageError."""
         if not (self.folder / f"{name}.graph.jsonl").is_file():
             return iter(Following(self.live(name)).more().operations)
-        again = f"`gotc run --resume {name}` makes it anew, with responses from the cache"
+        again = f"`gotc run --resume {name}` creates it again, with responses from the cache"
         return self._lines(f"{name}.graph.jsonl", _operation, again)
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         """The rows of an evaluation or comparison (see `gotlang.report.stored`). Raises UsageError."""
-        again = "the same command makes them anew, with responses from the cache"
+        again = "the same command creates them again, with responses from the cache"
         return self._lines(f"{name}.rows.jsonl", _row, again)
 
     def trials(self, name: str) -> Iterator[dict[str, Any]]:
         """The trials of a study so far. Raises UsageError."""
-        again = "the same command continues the study and writes them anew"
+        again = "the same command continues the study and writes them again"
         return self._lines(f"{name}.trials.jsonl", _trial, again)
 
     def _lines(
@@ -337,7 +336,7 @@ class History:
                 raise UsageError(f"{path} is damaged at line {number}: {error}", help=again) from None
 
     def _write_lines(self, run: str, name: str, lines: Iterable[object]) -> bool:
-        """Write a file of lines, unless there is none; whether it did."""
+        """Write a file of lines, unless it exists; returns whether it did."""
         rest = iter(lines)
         if (first := next(rest, None)) is None:
             return False
@@ -352,20 +351,20 @@ class History:
 
 @final
 class Following:
-    """What a run has written so far into the file of its live graph, which `more` reads on."""
+    """The live graph of a run as written so far, which `more` continues to read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._at = 0
         self._lines: dict[int, dict[str, Any]] = {}
         self.read = 0
-        """Lines of operations that were read so far."""
+        """Number of lines of operations that were read so far."""
         self.streams: dict[int, dict[int, str]] = {}
-        """The responses that come at the moment, as far as they are known: by operation and sample."""
+        """The partial responses that are arriving, by operation and sample."""
 
     def more(self) -> Self:
-        """Read what is new; a line that is not whole yet waits, and one that is no operation is left out."""
-        if not self._path.is_file():  # to open a pipe would wait for another process
+        """Read new lines; an incomplete line waits, and an invalid one is left out."""
+        if not self._path.is_file():  # opening a pipe would wait for another process
             return self
         try:
             with self._path.open("rb") as file:
@@ -392,7 +391,7 @@ class Following:
 
     @property
     def operations(self) -> list[dict[str, Any]]:
-        """The operations as they are now, in the order they were added."""
+        """The current operations, in the order they were added."""
         return [self._lines[number] for number in sorted(self._lines)]
 
 
@@ -402,12 +401,12 @@ def _record(path: Path) -> RunRecord:
     if record.document is not None and record.kind == "run":
         from_plain(record.document, _Document)
     if record.run != path.stem:
-        raise InvalidRecord("it is that of another run")
+        raise InvalidRecord("it belongs to another run")
     return record
 
 
 def outcome_text(record: RunRecord) -> str:
-    """What an evaluation, comparison or study found, in a few words; nothing of one that has no result."""
+    """The result of an evaluation, comparison or study, in a few words; empty without a result."""
     found = record.document or {}
     try:
         match record.kind:
@@ -420,7 +419,7 @@ def outcome_text(record: RunRecord) -> str:
             case "tune":
                 return str(found["verdict"] or f"{found['trials']} trials")
     except (LookupError, TypeError, ValueError, AttributeError, StopIteration):
-        pass  # it has not ended, or a stranger wrote it
+        pass  # it has not ended, or is untrusted
     return ""
 
 
@@ -430,7 +429,7 @@ def state_now(record: RunRecord) -> State:
 
 
 def _alive(process: str) -> bool:
-    """Whether a process runs, as far as it is known: one of this host from before its last start does not."""
+    """Whether a process may be running: one of this host from before its last start is not."""
     here, where = machine(), process.partition(":")[0]
     return not has_ended(process) and (where == here or where.partition("/")[0] != here.partition("/")[0])
 

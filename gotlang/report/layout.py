@@ -5,10 +5,10 @@ possible to the middle of the neighbors (a least-squares fit under order: pool a
 rows do not depend on what is folded; folding changes sizes only, and `assets/graph.js` repeats just the last
 step, `place`, when a group opens or folds.
 
-It is our own because nothing else does this: for runs of 68, 1,005 and 5,025 operations in nested groups (19,
+We use our own because no library does this: for runs of 68, 1,005 and 5,025 operations in nested groups (19,
 261 and 1,301) it takes 3 ms, 51 ms and 0.34 s; dagre 3.1 (MIT) takes 0.35 s, 58 s and more than 170 s, elkjs
 0.12 (EPL or GPL, 1.6 MB) 0.9 s, 7 s and 21 s, and both put 250 groups side by side, 55,000 pixels wide. Both
-need a JavaScript engine, which `gotc graph --out x.svg` does without. grandalf (GPL or EPL) knows no groups.
+need a JavaScript engine, which `gotc graph --out x.svg` does without. grandalf (GPL or EPL) has no groups.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import final
 from gotlang.report.picture import WHOLE, Picture, sorted_by_dependency
 
 SWEEPS = 6
-"""How often the members of the layers are ordered anew."""
+"""Number of ordering passes over the layers."""
 WIDEST = 12
-"""Members of a layer that are placed side by side; more go into further rows."""
+"""Maximum number of members of a layer that are placed side by side; others go into further rows."""
 WIDTH, HEIGHT = 176.0, 46.0
-"""Of a node's box and a folded group's, in pixels."""
+"""Size of a node's box and of a folded group's, in pixels."""
 GAP_X, GAP_Y = 20.0, 30.0
 PADDING, HEADER = 14.0, 24.0
-"""Inside a group, and the line with its name."""
+"""Margins inside a group, and the height of the line with its name."""
 PLACE_SWEEPS = 4
 
 
@@ -59,20 +59,20 @@ def arrange(picture: Picture) -> dict[str, Arrangement]:
     chains: dict[str, list[str]] = {WHOLE: [WHOLE]}
     for key, outer in around.items():
         chains[key] = [key, *chains[outer]]
-    # Dicts keep the order: a group is listed among its neighbors where its first node is.
+    # Dicts keep the order: a group is at the place of its first node among its neighbors.
     members: dict[str, dict[str, None]] = {WHOLE: {}, **{group.key: {} for group in picture.groups}}
     edges: dict[str, dict[tuple[str, str], None]] = {key: {} for key in members}
     for node in picture.nodes:
         for item, outer in pairwise(chains[node.key]):
             members[outer][item] = None
     for source, target in picture.edges:
-        # Between the two members of the innermost group that holds both ends.
+        # Between the two members of the innermost group that contains both ends.
         left, right = chains[f"n{source}"], chains[f"n{target}"]
         shared = 1
         while left[-1 - shared] == right[-1 - shared]:
             shared += 1
         edges[left[-shared]][left[-1 - shared], right[-1 - shared]] = None
-    known: dict[tuple[int, _Edges], _Layers] = {}  # most groups are turns of a few blocks, and alike
+    known: dict[tuple[int, _Edges], _Layers] = {}  # most have the same structure
     return {key: _named(list(members[key]), edges[key], known) for key in members}
 
 
@@ -94,7 +94,8 @@ def _named(
 
 
 def _arranged(count: int, edges: _Edges) -> _Layers:
-    """The layers of a group of so many members, each in order, and the connections that go downwards."""
+    """The layers of a group with this number of members, each in order, and the connections that go
+    downwards."""
     items = range(count)
     order = sorted_by_dependency(items, edges)
     place = {item: index for index, item in enumerate(order)}
@@ -107,7 +108,7 @@ def _arranged(count: int, edges: _Edges) -> _Layers:
     layer: dict[int, int] = {}
     for item in order:
         layer[item] = max((layer[a] + 1 for a in before[item]), default=0)
-    for item in reversed(order):  # a source goes just above what it leads to
+    for item in reversed(order):  # a source goes directly above its target
         if after[item] and not before[item]:
             layer[item] = min(layer[b] for b in after[item]) - 1
     layers: list[list[int]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
@@ -148,7 +149,7 @@ def place(
     node_width: float = WIDTH,
     folded_width: float = WIDTH,
 ) -> tuple[dict[str, Box], Box]:
-    """The box of every visible member by key, and of the whole; what is in a folded group has none."""
+    """The box of every visible member by key, and of the whole; members of folded groups have none."""
     sizes = {node.key: (node_width, HEIGHT) for node in picture.nodes}
     inner: dict[str, dict[str, tuple[float, float]]] = {}
     for key in (*(group.key for group in reversed(picture.groups)), WHOLE):
@@ -171,7 +172,7 @@ def place(
 def _lay(
     arrangement: Arrangement, sizes: dict[str, tuple[float, float]]
 ) -> tuple[dict[str, tuple[float, float]], float, float]:
-    """Places of the members of one group, and its size."""
+    """Positions of the members of one group, and its size."""
     rows = arrangement.rows
     above: dict[str, list[str]] = {item: [] for row in rows for item in row}
     below: dict[str, list[str]] = {item: [] for item in above}
@@ -206,11 +207,11 @@ def _spread(
     sizes: dict[str, tuple[float, float]],
     middle: dict[str, float],
 ) -> None:
-    """Set the middles of a row: as near as possible to those wanted, in order, without overlaps."""
+    """Set the middles of a row: as near as possible to the desired ones, in order, without overlaps."""
     offsets = [0.0]
     for left, right in pairwise(row):
         offsets.append(offsets[-1] + sizes[left][0] / 2 + GAP_X + sizes[right][0] / 2)
-    blocks: list[list[float]] = []  # of members that touch: the sum of their wanted starts, and their number
+    blocks: list[list[float]] = []  # of members that touch: the sum of their desired starts, and their number
     for item, offset in zip(row, offsets, strict=True):
         blocks.append([wanted[item] - offset, 1.0])
         while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
@@ -225,7 +226,7 @@ def fold_deep(picture: Picture, most: int) -> set[str]:
     """Groups to fold, those without groups inside them first, until no more than `most` items are left."""
     around = picture.around()
     height = {group.key: 0 for group in picture.groups}
-    for key in reversed(height):  # what is inside comes later
+    for key in reversed(height):  # nested items come later
         if (outer := around[key]) != WHOLE:
             height[outer] = max(height[outer], height[key] + 1)
     folded: set[str] = set()

@@ -1,9 +1,10 @@
-"""The graph of a run in a file while it runs, for others to watch, and what is left of a run that was killed.
+"""The graph of a run in a file while it runs, for observers, and the remaining graph of a run that was
+killed.
 
 A line is an operation as `gotlang.runtime.plain` has it; a later line with its number replaces it. Of a
-response that streams, each line has what is new: `{"streamed": [7, 0, 120, " and so on"]}` continues sample 0
-of operation 7 after its first 120 characters. Lines are collected for a moment and written together, so that
-a run of many operations does not wait for its file.
+response that streams, each line has the new part: `{"streamed": [7, 0, 120, " and so on"]}` continues sample
+0 of operation 7 after its first 120 characters. Lines are collected for a moment and written together, so
+that a run of many operations does not wait for its file.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from gotlang.session import Session
 from gotlang.span import Source
 
 EVERY_S: Final = 0.1
-"""The least time between two writes."""
+"""The minimum time between two writes."""
 
 
 @final
 class LiveGraph:
     """An observer that writes the graph of a session's run to the file `path`, from `attach` to `close`.
 
-    If the file cannot be written, the run goes on without it.
+    If the file cannot be written, the run continues without it.
     """
 
     def __init__(self, path: Path, sources: Mapping[str, Source], asks: RequestLog) -> None:
@@ -51,7 +52,7 @@ class LiveGraph:
         self._written = 0.0
 
     def attach(self, session: Session) -> None:
-        """Start with the session whose run it is."""
+        """Start to observe the run of a session."""
         self._session = session
         try:
             self._file = open_own(self._path)
@@ -59,7 +60,7 @@ class LiveGraph:
             self._file = None
 
     def __call__(self, event: Event) -> None:
-        """Note what has changed, to be written soon."""
+        """Record what has changed, to be written soon."""
         if self._file is None:
             return
         match event:
@@ -79,7 +80,7 @@ class LiveGraph:
             case _:
                 return
         loop = asyncio.get_running_loop()
-        if isinstance(loop, VirtualTimeLoop):  # nothing really waits there: the next event is soon
+        if isinstance(loop, VirtualTimeLoop):  # time does not pass: the next event comes soon
             if time.monotonic() - self._written >= EVERY_S:
                 self._write()
         elif self._timer is None:
@@ -100,7 +101,7 @@ class LiveGraph:
             self._graph = next((engine.graph for engine in self._session.runner.engines), None)
         if self._file is None or (graph := self._graph) is None:
             return
-        # Operations that were taken back have numbers that others got since.
+        # Operations that were removed have numbers that others got since.
         self._known = min(self._known, len(graph.operations))
         found = {o.sequence: o for o in graph.operations[self._known :]} | self._changed
         self._known = len(graph.operations)
@@ -114,12 +115,12 @@ class LiveGraph:
             self._file = None
 
     def _more(self) -> Iterator[dict[str, Any]]:
-        """What responses have grown by since the last write."""
+        """The growth of responses since the last write."""
         for operation, texts in self._growing.items():
             known = self._streamed.setdefault(operation, {})
             for number, text in texts.items():
                 before = known.get(number, "")
-                at = len(before) if text.startswith(before) else 0  # else it began anew
+                at = len(before) if text.startswith(before) else 0  # otherwise it started again
                 known[number] = text
                 yield {"streamed": [operation, number, at, text[at:]]}
         self._growing = {}

@@ -1,7 +1,7 @@
 """Pages that work offline: one HTML file holds its style, its scripts and its data, and loads nothing.
 
 The data is JSON inside a script element that no browser runs; `<` is escaped in it, so that no prompt and no
-response can end the element. Scripts only ever insert it as text, and templates escape what they are given.
+response can end the element. Scripts insert it only as text, and templates escape all values.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-"""What a page may load: nothing, not even by a mistake of ours."""
+"""What a page may load: nothing, so that even an error of ours cannot load anything."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Served:
-    """How a page is served by `gotc studio`: it loads styles and scripts by their names, and has a menu of
-    `links`, each a word and an address; `here` is the address of the page if it is one of them."""
+    """The options of a page that `gotc studio` serves: it loads styles and scripts by their names, and has a
+    menu of `links`, each a word and an address; `here` is the address of the page if it is one of them."""
 
     links: tuple[tuple[str, str], ...]
     here: str | None = None
@@ -57,8 +57,8 @@ def page(
 
 
 def render(template: str, **values: Any) -> str:
-    """A template with its values; HTML and SVG escape those that they do not mark as safe. Control
-    characters, which XML does not allow, are replaced."""
+    """A template with its values; HTML and SVG escape those that are not marked as safe. Control characters,
+    which XML does not allow, are replaced."""
     text = _environment().get_template(template).render(**values).rstrip() + "\n"
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
 

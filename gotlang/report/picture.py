@@ -10,10 +10,10 @@ from typing import Any, Final, TypeVar, final
 from gotlang.operations import OPERATIONS
 
 WHOLE: Final = "all"
-"""The key of what is around every group: the picture itself."""
+"""The key of the outermost group: the picture itself."""
 
 MOST_REDUCED: Final = 20_000
-"""Nodes up to which implied connections are removed: the memory for it grows with their square."""
+"""Maximum number of nodes for removing implied connections: the memory for it grows quadratically."""
 
 FAMILIES: Final[Mapping[str, str]] = {
     "rated": "judge",
@@ -21,10 +21,10 @@ FAMILIES: Final[Mapping[str, str]] = {
     "function": "tool",
     "input": "start",
 }
-"""Kinds of operations by the color that they share. All others only pass thoughts on."""
+"""Kinds of operations by their common color. All others only pass thoughts on."""
 
 NAMES: Final[Mapping[str, str]] = {"rated": "Score", "function": "Call", "constant": "given"}
-"""The names of kinds that are no operations of the language; operations go by their own names."""
+"""The names of kinds that are not operations of the language; operations have their own names."""
 
 COLORS: Final[Mapping[str, tuple[str, str]]] = {
     "ask": ("#3b6fe0", "#7aa2f7"),
@@ -47,9 +47,9 @@ def label(kind: str, name: str | None = None) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class PictureNode:
-    """One operation, or one thought. `detail` is its second line, `group` the id of the group it is in,
-    `seconds` how long it waited for a model or a tool, `words` the first ones of its result, unless they are
-    in its detail."""
+    """One operation, or one thought. `detail` is its second line, `group` the id of its group, `seconds` how
+    long it waited for a model or a tool, `words` the first words of its result, unless they are in its
+    detail."""
 
     id: int
     kind: str
@@ -70,7 +70,7 @@ class PictureNode:
 
     @property
     def family(self) -> str:
-        """The family whose color it has."""
+        """The family that determines its color."""
         record = OPERATIONS.get(self.kind)
         return FAMILIES.get(self.kind, "pass") if record is None else record.family
 
@@ -96,7 +96,7 @@ class Picture:
     """Nodes, groups (parents before what is in them), and connections from one node to another by id.
 
     `view` is `execution`, `reasoning`, `time line` or `plan`. `lower` says that a lower score is better.
-    `details` hold what the page shows of each node; `results` are the nodes of the thoughts that the run
+    `details` are shown by the page for each node; `results` are the nodes of the thoughts that the run
     returned, or those on the critical path of a time line.
     """
 
@@ -110,7 +110,8 @@ class Picture:
     results: tuple[int, ...] = ()
 
     def around(self) -> dict[str, str]:
-        """The key of the group around each group and each node, in this order; WHOLE around the outermost."""
+        """The key of the enclosing group of each group and each node, in this order; WHOLE for the
+        outermost."""
         groups = {group.key: _key(group.parent) for group in self.groups}
         return groups | {node.key: _key(node.group) for node in self.nodes}
 
@@ -120,14 +121,14 @@ def _key(group: int | None) -> str:
 
 
 def without_lone_groups(picture: Picture) -> Picture:
-    """The picture without empty groups, and without groups that are all that another group holds.
+    """The picture without empty groups, and without groups that are the only content of another group.
 
     A `foreach` over one element needs one frame: the outer one, which has the name of the block.
     """
     direct = {node.group for node in picture.nodes}
     inner: dict[int | None, int] = {}
     filled = set(direct)
-    for group in reversed(picture.groups):  # what is inside comes later
+    for group in reversed(picture.groups):  # nested groups come later
         if group.id in filled:
             filled.add(group.parent)
             inner[group.parent] = inner.get(group.parent, 0) + 1
@@ -151,9 +152,9 @@ Item = TypeVar("Item", bound=Hashable)
 def contract(
     nodes: Iterable[int], edges: Iterable[tuple[int, int]], hidden: Collection[int]
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """A graph without the hidden nodes; connections that led through one lead past it.
+    """A graph without the hidden nodes; paths through them become connections.
 
-    A hidden node with many connections on both sides stays, since without it there would be far more.
+    A hidden node with many connections on both sides stays, since removing it would add far more.
     """
     order = list(nodes)
     before: dict[int, dict[int, None]] = {node: {} for node in order}
@@ -178,7 +179,8 @@ def contract(
 
 
 def sorted_by_dependency(nodes: Iterable[Item], edges: Iterable[tuple[Item, Item]]) -> list[Item]:
-    """Every node after those that lead to it, else in the given order; a cycle is cut where it is entered."""
+    """Every node after its predecessors, otherwise in the given order; a cycle is broken where it is
+    entered."""
     before: dict[Item, list[Item]] = {node: [] for node in nodes}
     for source, target in edges:
         before[target].append(source)
@@ -198,7 +200,7 @@ def sorted_by_dependency(nodes: Iterable[Item], edges: Iterable[tuple[Item, Item
 
 
 def reduced(nodes: Iterable[int], edges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The connections without those that a longer way implies (the transitive reduction)."""
+    """The connections without those implied by a longer path (the transitive reduction)."""
     edges = list(dict.fromkeys(edges))
     order = sorted_by_dependency(nodes, edges)
     if len(order) > MOST_REDUCED:

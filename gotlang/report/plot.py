@@ -16,7 +16,8 @@ from gotlang.report.picture import Picture
 from gotlang.result import Result
 
 MOST_ITEMS: Final = 400
-"""Nodes and folded groups in an SVG, where groups cannot be opened; the innermost groups are folded first."""
+"""Maximum number of nodes and folded groups in an SVG, where groups cannot be opened; the innermost groups
+are folded first."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""Runs of the history for people: a run in a few fields, its facts, its program, its requests."""
+"""Runs of the history for display: a run in a few fields, its facts, its program, its requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sources_of(record: RunRecord) -> list[Source]:
     """The program of a run, if it has not changed since."""
     try:
         source = read_source(record.path) if Path(record.path).is_file() else None
-    except (UsageError, ValueError):  # a name that no file can have
+    except (UsageError, ValueError):  # an invalid file name
         return []
     if source is None:
         return []
@@ -48,12 +48,12 @@ def sources_of(record: RunRecord) -> list[Source]:
 
 
 def title_of_run(record: RunRecord) -> str:
-    """What a page of a run is called."""
+    """The title of a run's page."""
     return f"{record.program}: {record.scheme} by {record.model}"
 
 
 def facts_of(record: RunRecord) -> list[tuple[str, str]]:
-    """What is known of a run at a glance, each with its name, which may be empty."""
+    """The main facts of a run, each with its name, which may be empty."""
     found = record.document or {}
     facts = [("run", record.run)]
     if found.get("simulated"):
@@ -78,7 +78,7 @@ def facts_of(record: RunRecord) -> list[tuple[str, str]]:
 
 
 def asked_of(line: dict[str, Any], cache: Cache | None) -> Sequence[dict[str, Any]]:
-    """The requests of an operation, with the messages and the responses that the cache still has."""
+    """The requests of an operation, with the messages and the responses that are still in the cache."""
     out = []
     for asked in line.get("asked", []):
         request = cache.request(asked["key"]) if cache is not None else None

@@ -1,4 +1,4 @@
-"""The page of `gotc eval` and `gotc compare`: charts, a table, and every row to look at.
+"""The page of `gotc eval` and `gotc compare`: charts, a table, and every row.
 
 The charts show quality as box plots over cost, as Figures 5 to 8 of Graph of Thoughts do, cost against
 quality with the Pareto front, and differences to the baseline.
@@ -36,7 +36,7 @@ from gotlang.statistics import FEWEST_ROWS, quantile
 
 SLOT = 92.0
 MOST_SLOTS = 9
-"""Schemes at full width; more are placed closer."""
+"""Maximum number of schemes at full width; more are placed closer."""
 MOST_REASONS = 8
 STYLES: Final = ("colors.css", "page.css", "charts.css", "report.css")
 
@@ -49,7 +49,7 @@ def results_page(
     nodes: Sequence[Sequence[str]] = (),
 ) -> str:
     """The whole page. `command` runs one row (default: not shown) of one of the program's own `schemes`.
-    `nodes` has what each node of a cluster did, as `RowsEnded.cells` has it."""
+    `nodes` has the work of each node of a cluster, as `RowsEnded.cells` has it."""
     found = as_comparison(results)
     data = page_data(found, command=command, schemes=schemes)
     values = {**page_values(found), "nodes": nodes}
@@ -57,7 +57,7 @@ def results_page(
 
 
 def page_data(found: Comparison, *, command: str = "", schemes: Collection[str] = ()) -> dict[str, Any]:
-    """What the script of the page is given."""
+    """The data for the page's script."""
     return {
         "label": found.label,
         "schemes": [entry.name for entry in found.entries],
@@ -77,7 +77,7 @@ def _runs_alone(entry: ComparedScheme, schemes: Collection[str]) -> bool:
 
 
 def page_values(found: Comparison) -> dict[str, Any]:
-    """What the template of the page is given."""
+    """The values for the page's template."""
     evaluations = [entry.evaluation for entry in found.entries]
     shared = [d.rows for entry in found.entries if (d := entry.to_baseline.get(found.metric)) is not None]
     return {
@@ -107,7 +107,7 @@ def page_values(found: Comparison) -> dict[str, Any]:
 
 
 def nodes_of(found: Comparison, seconds: float) -> list[tuple[str, ...]]:
-    """What each node of a cluster counted of the runs in so many seconds, as `RowsEnded.cells` has it."""
+    """The counts of each node of a cluster after this number of seconds, as `RowsEnded.cells` has them."""
     nodes: dict[str, RowsEnded] = {}
     for entry in found.entries:
         for run in entry.evaluation.runs:
@@ -123,7 +123,7 @@ def title_of(found: Comparison) -> str:
 
 
 def _rows(found: Comparison) -> list[dict[str, Any]]:
-    """What the script shows of every row: its inputs once, and the runs of each scheme."""
+    """The data of every row for the script: its inputs once, and the runs of each scheme."""
     rows: dict[int, dict[str, Any]] = {}
     for number, entry in enumerate(found.entries):
         for run in entry.evaluation.runs:
@@ -155,8 +155,8 @@ def charts(found: Comparison) -> dict[str, Chart]:
 def boxes(found: Comparison) -> Chart | None:
     """Quality as box plots with every row as a dot, and below it the cost per row.
 
-    Whether rows are correct has no quartiles: that is shown as a share with its interval, and of one scheme
-    alone the table says it.
+    Correctness has no quartiles: it is shown as a share with its interval; for one scheme alone the table has
+    it.
     """
     entries = found.entries
     if found.unit == "correct" and len(entries) == 1:
@@ -204,7 +204,7 @@ def _box(
     chart: Chart, found: Comparison, entry: ComparedScheme, scale: Axis, middle: float, width: float
 ) -> None:
     for row, value in entry.evaluation.values(found.metric).items():
-        # A row has the same place in every box, so that the eye can follow it.
+        # A row has the same horizontal position in every box, so that it can be compared.
         x = middle + ((row * 0.618034) % 1 - 0.5) * width * 0.9
         title = f"{entry.name}, row {row}: {shown(found.unit, value)}"
         chart.mark("circle", "dot", title, cx=x, cy=scale(value), r=2.4, data_row=row)
@@ -252,7 +252,7 @@ def _quality(found: Comparison, values: Sequence[float]) -> Quantity:
 
 
 def spread(found: Comparison) -> Chart | None:
-    """Every row of one scheme at its cost and quality: whether hard rows are expensive."""
+    """Every row of one scheme by cost and quality: whether hard rows are expensive."""
     evaluation = found.entries[0].evaluation
     costs, values = evaluation.values(found.cost_metric), evaluation.values(found.metric)
     points = [

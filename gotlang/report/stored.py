@@ -1,13 +1,13 @@
 """Evaluations and comparisons as the history stores them, and back.
 
-The `document` of their record is what `--json` prints without the runs, with one field more, `evaluations`:
-the settings of each scheme. Their rows are a file of lines, one for each row:
+The `document` of their record is the output of `--json` without the runs, with the additional field
+`evaluations`: the settings of each scheme. Their rows are a file of lines, one for each row:
 
     {"row": 3, "inputs": {...}, "truth": ..., "runs": [{"scheme": 0, "repeat": 0, "state": "done", ...}]}
 
-`scheme` counts the evaluations. A run has the fields that `--json` prints, and on a cluster its `node`. Until
-the end, and in one that was killed, the document has only the schemes that have begun (`unfinished`), the
-file a line for each run.
+`scheme` is the index of the evaluation. A run has the fields that `--json` prints, and on a cluster its
+`node`. Until the end, and in one that was killed, the document has only the schemes that have begun
+(`unfinished`), the file a line for each run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gotlang.records import Count, InvalidRecord, from_plain
 
 
 class _Scheme(Struct, frozen=True):
-    """The settings of an evaluation, and how often it was repeated on a row for one result."""
+    """The settings of an evaluation, and the number of repeats on a row for one result."""
 
     name: str
     scheme: str
@@ -87,7 +87,7 @@ def as_comparison(results: Comparison | Evaluation) -> Comparison:
 
 
 def results_document(results: Comparison | Evaluation) -> dict[str, Any]:
-    """What the history stores of them besides their rows."""
+    """The stored data of results besides their rows."""
     found = {name: value for name, value in results.to_dict().items() if name != "runs"}
     if isinstance(results, Comparison):
         found["schemes"] = [{k: v for k, v in one.items() if k != "runs"} for one in found["schemes"]]
@@ -109,7 +109,7 @@ def _settings(entry: ComparedScheme) -> dict[str, Any]:
 
 
 def unfinished(begun: Iterable[Evaluation]) -> dict[str, Any]:
-    """What the history stores besides rows while evaluations run that have begun."""
+    """The stored data of evaluations in progress besides rows."""
     found = list(begun)
     several = len({one.model for one in found}) > 1
     names = [f"{one.scheme} @ {one.model}" if several else one.scheme for one in found]
@@ -118,7 +118,7 @@ def unfinished(begun: Iterable[Evaluation]) -> dict[str, Any]:
 
 
 def row_line(scheme: int, run: RowRun) -> dict[str, Any]:
-    """A run that ended, as the history stores it at once."""
+    """A finished run, as the history stores it immediately."""
     return _line([(scheme, run)])
 
 
@@ -160,7 +160,7 @@ def stored_results(document: Mapping[str, Any] | None, lines: Iterable[Mapping[s
     except InvalidRecord as error:
         raise UsageError(
             f"the record of the evaluation is damaged: {error}",
-            help="the same command makes it anew, with responses from the cache",
+            help="the same command creates it again, with responses from the cache",
         ) from None
     entries = [
         ComparedScheme(one.name, _evaluation(one, found, left=head.unfinished), one.repeats)

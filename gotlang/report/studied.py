@@ -1,4 +1,4 @@
-"""A study as plain data: what the history stores of it and its page shows, also while it runs.
+"""A study as plain data, for the history and its page, also while it runs.
 
 The `document` of its record has the fields of `StudyView`. Its trials are a file of lines, one for each point
 (`TrialLine`).
@@ -25,13 +25,13 @@ from gotlang.tune.trials import Trial
 from gotlang.tune.tuned import PromptTexts
 
 INPUT, ANSWER = 120, 180
-"""Letters of an input and of an answer that are shown."""
+"""Maximum length of an input and of an answer."""
 
 Values = list[float | None]
 
 
 class TrialLine(Struct, frozen=True):
-    """A point: its values of the objectives, what it costs per row, and of each row the first objective."""
+    """A point: its values of the objectives, its cost per row, and the first objective of each row."""
 
     trial: Count
     point: dict[str, Any]
@@ -50,14 +50,14 @@ class TrialLine(Struct, frozen=True):
 
 
 class ObjectiveView(Struct, frozen=True):
-    """What is minimized or maximized."""
+    """An objective."""
 
     text: str
     maximize: bool
 
 
 class DimensionView(Struct, frozen=True):
-    """What varies: from `low` to `high`, or among `choices`."""
+    """A dimension: from `low` to `high`, or among `choices`."""
 
     name: str
     low: float
@@ -67,7 +67,7 @@ class DimensionView(Struct, frozen=True):
 
     @property
     def range(self) -> str:
-        """In words."""
+        """The range as text."""
         return ", ".join(map(str, self.choices)) if self.choices else f"{self.low:g} to {self.high:g}"
 
 
@@ -137,8 +137,8 @@ class PromptView(Struct, frozen=True):
 
 
 class ChangedRow(Struct, frozen=True):
-    """A test row that the two programs did not do equally well: its inputs, both answers, and both values of
-    the first objective. `better` says that the tuned one did it better."""
+    """A test row with different values of the two programs: its inputs, both answers, and both values of the
+    first objective. `better` says that the tuned one is better."""
 
     number: Count
     inputs: str
@@ -156,7 +156,7 @@ class ParamView(Struct, frozen=True):
 
 
 class RoleView(Struct, frozen=True):
-    """What one part of a study spent."""
+    """The spending of one part of a study."""
 
     role: str
     usd: float | None
@@ -166,7 +166,7 @@ class RoleView(Struct, frozen=True):
 
 
 class StudyView(Struct, frozen=True):
-    """A study: while it runs only the first fields are known, and `spent` is what was spent so far."""
+    """A study: while it runs only the first fields are known, and `spent` is the spending so far."""
 
     study: str
     model: str
@@ -215,7 +215,7 @@ class StudyView(Struct, frozen=True):
 def started_document(
     plan: StudyPlan, command: str, *, simulated: bool, space: Space | None = None
 ) -> dict[str, Any]:
-    """A study that starts. `command` runs it."""
+    """The document of a study that starts. `command` runs it."""
     dimensions = [
         {
             "name": d.name,
@@ -242,7 +242,7 @@ def started_document(
 
 
 def progress_document(started: Mapping[str, Any], progress: StudyProgress, spent: str) -> dict[str, Any]:
-    """A study under way."""
+    """The document of a study in progress."""
     best = 0 if progress.best is None else progress.best.number
     found = {"stage": progress.stage, "trials": len(progress.finished), "rejected": progress.rejected}
     return {**started, **found, "spent": spent, "winner": best}
@@ -267,7 +267,7 @@ def trial_lines(trials: Mapping[int, Trial]) -> list[dict[str, Any]]:
 
 
 def study_document(done: StudyResult, command: str, file: str = "") -> dict[str, Any]:
-    """A study that has ended. `command` ran it, `file` is the tuned file."""
+    """The document of a study that has ended. `command` ran it, `file` is the tuned file."""
     plan, held_out = done.plan, done.held_out
     importances, why = _importances(done)
     return {
@@ -301,7 +301,7 @@ def study_document(done: StudyResult, command: str, file: str = "") -> dict[str,
 
 
 def _importances(done: StudyResult) -> tuple[dict[str, float] | None, str]:
-    """How much of the difference between trials each param explains; or why that is unknown."""
+    """The share of the variance between trials that each param explains; or why that is unknown."""
     import warnings
 
     try:
@@ -383,7 +383,7 @@ def study_view(document: Mapping[str, Any] | None) -> StudyView:
     except InvalidRecord as error:
         raise UsageError(
             f"the record of the study is damaged: {error}",
-            help="the same command continues the study and writes it anew",
+            help="the same command continues the study and writes it again",
         ) from None
 
 

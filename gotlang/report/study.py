@@ -38,7 +38,7 @@ from gotlang.tune.judge import amount
 from gotlang.tune.outcome import ROLES, StudyResult
 
 SHADES: Final = 5
-"""Shades of color of trials; the last, which is the strongest, is that of the best."""
+"""Number of color shades of trials; the last, which is the strongest, is that of the best."""
 WIDE: Final = 1100.0
 STYLES: Final = ("colors.css", "page.css", "charts.css", "report.css", "study.css")
 
@@ -59,7 +59,7 @@ def viewed(
 
 
 def page_values(view: StudyView, trials: Sequence[TrialLine], *, live: bool = False) -> dict[str, Any]:
-    """What the template of the page is given; `live` says that the study runs."""
+    """The values for the page's template; `live` says that the study is running."""
     held_out = view.held_out
     return {
         "done": view,
@@ -148,7 +148,7 @@ def _front(view: StudyView, trials: Sequence[TrialLine]) -> Chart | None:
 def _pareto(
     places: Iterable[tuple[float, float]], up_is_better: bool, right_is_better: bool
 ) -> list[tuple[float, float]]:
-    """The places that no other beats in both, from the best across on."""
+    """The indices of the Pareto-optimal ones, from the best in `across` on."""
     best, found = math.inf, []
     sign, turn = (-1 if up_is_better else 1), (-1 if right_is_better else 1)
     for x, y in sorted(places, key=lambda at: (turn * at[0], sign * at[1])):
@@ -183,7 +183,8 @@ def _point(trial: TrialLine) -> str:
 
 
 def charts(view: StudyView, trials: Sequence[TrialLine]) -> Iterator[tuple[str, str, list[Chart] | str]]:
-    """Titles and captions of charts of the search, each with its charts or with why it cannot be drawn."""
+    """Titles and captions of charts of the search, each with its charts or with the reason why it cannot be
+    drawn."""
     drawn = [
         (
             "History",
@@ -205,7 +206,7 @@ def charts(view: StudyView, trials: Sequence[TrialLine]) -> Iterator[tuple[str, 
 
 @final
 class _Search:
-    """The trials that have values, and what varied between them. Raises ValueError if there is none."""
+    """The trials with values, and their dimensions. Raises ValueError if there is none."""
 
     def __init__(self, view: StudyView, trials: Sequence[TrialLine]) -> None:
         self.view = view
@@ -233,7 +234,7 @@ class _Search:
         return self.values[trial.trial][0]
 
     def title(self, trial: TrialLine) -> str:
-        """What is shown of it under the mouse."""
+        """Its text under the mouse."""
         values = ", ".join(f"{value:.4g}" for value in self.values[trial.trial])
         return f"trial {trial.trial}: {values} ({_point(trial)})"
 

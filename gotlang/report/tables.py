@@ -13,7 +13,7 @@ from gotlang.report.charts import bounds, shown
 from gotlang.statistics import Interval
 
 _LONGEST_NAME = 20
-"""Characters of a baseline in a column head; a longer name makes the table too wide."""
+"""Maximum length of a baseline in a column head; a longer name makes the table too wide."""
 
 
 class Grid(NamedTuple):
@@ -24,7 +24,7 @@ class Grid(NamedTuple):
 
 
 def intervals(found: Evaluation) -> Iterator[tuple[str, str, Interval]]:
-    """The known metrics: name, label and interval; of cost and tokens what is compared."""
+    """The known metrics: name, label and interval; of cost and tokens only the one that is compared."""
     left = "cost" if found.cost_metric == "tokens" else "tokens"
     for name in found.metrics:
         if name != left and (interval := found.interval(name)) is not None:
@@ -105,7 +105,7 @@ def _row(run: RowRun, names: Sequence[str], *, known: bool, scored: bool) -> lis
 
 
 def _different(value: object, truth: object) -> tuple[object, object]:
-    """Two records without the fields in which they agree; anything else as it is."""
+    """Two records without the fields in which they agree; other values unchanged."""
     if not (isinstance(value, dict) and isinstance(truth, dict)) or value == truth:
         return value, truth
     names = [name for name in {**truth, **value} if truth.get(name) != value.get(name)]
@@ -114,7 +114,7 @@ def _different(value: object, truth: object) -> tuple[object, object]:
 
 
 def _text(value: object) -> str:
-    """A value in one line."""
+    """A value on one line."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""What happens in a run for other tools: a trace file, and spans for an OpenTelemetry collector.
+"""Events of a run for other tools: a trace file, and spans for an OpenTelemetry collector.
 
 Attributes of model calls have the names of OpenTelemetry's conventions for generative AI (`gen_ai.*`), others
 start with `gotlang.`. A request is named by its key; prompts and completions, which are often private, are
@@ -27,9 +27,9 @@ from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failure, 
 from gotlang.version import __version__
 
 TIMEOUT_S = 5.0
-"""How long a request to the collector may take, and the end of a run may wait for the last one."""
+"""Timeouts of a request to the collector, and of the wait for the last one at the end of a run."""
 MAX_QUEUED = 200_000
-"""Spans that may wait to be sent; further ones are lost."""
+"""Maximum number of spans that wait to be sent; further ones are lost."""
 
 Attributes = dict[str, Any]
 _QUOTED = lazy_pattern(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
@@ -41,7 +41,7 @@ class Trace:
 
     `provider` is the provider of the models, `clock` the seconds of the run's loop (simulated ones if the
     model is simulated). Raises UsageError if the file cannot be opened. If it cannot be written later, the
-    run goes on without it, and `broken` says why.
+    run continues without it, and `broken` is the reason.
     """
 
     def __init__(self, path: str | Path, *, run: str, provider: str, clock: Callable[[], float]) -> None:
@@ -52,7 +52,7 @@ class Trace:
         self._clock = clock
         with reporting(f"--trace: cannot write {self.path}"):
             self._file = Draft(self.path)
-            self._file.keep()  # what is there goes now: others may read the new one while it grows
+            self._file.keep()  # the existing file is replaced now: others may read the new one while it grows
 
     def __call__(self, event: Event) -> None:
         """Write one event."""
@@ -126,11 +126,11 @@ class Telemetry:
             from opentelemetry.trace import set_span_in_context
         except ImportError:
             raise UsageError("--otel: OpenTelemetry is not installed", help=pip_install("otel")) from None
-        # Its complaints about a collector that does not respond are reported once, by `broken`.
+        # Its warnings about a collector that does not respond are reported once, by `broken`.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         service = os.environ.get("OTEL_SERVICE_NAME", "gotc")
         resource = Resource.create({"service.name": service, "service.version": __version__})
-        # The path of the standard, unless the address has one of its own.
+        # The path of the standard, unless the address has its own.
         if endpoint and not urlsplit(endpoint).path.strip("/"):
             endpoint = endpoint.rstrip("/") + "/v1/traces"
         exporter = OTLPSpanExporter(endpoint=endpoint or None, timeout=TIMEOUT_S)
@@ -193,7 +193,7 @@ class Telemetry:
             span.end(now)
 
     def _watch(self, exporter: Any) -> None:
-        """Notice if the exporter cannot send spans."""
+        """Detect that the exporter cannot send spans."""
         export = exporter.export
 
         def watched(spans: Any) -> Any:
@@ -210,7 +210,7 @@ class Telemetry:
 
 
 def _failure(event: Failure) -> tuple[str, Attributes]:
-    """The name and attributes of a failure, without what its reason quotes: often a piece of a completion."""
+    """The name and attributes of a failure, without quotes in its reason: often a piece of a completion."""
     attributes: Attributes = {
         "gotlang.operation": event.operation,
         "error.message": _QUOTED.sub("...", event.reason),

@@ -1,4 +1,4 @@
-"""Server-sent events: what a page is told while it is open, as it happens."""
+"""Server-sent events: changes that are sent to an open page."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from starlette.responses import Response, StreamingResponse
 from gotlang.records import to_json
 
 EVERY_S: Final = 0.15
-"""How often what is followed is looked at."""
+"""Seconds between two checks of what is followed."""
 _QUIET: Final = 100
-"""After so many looks without news a comment finds out whether the page is still there."""
+"""Number of checks without news after which a comment tests whether the page is still open."""
 
 News = Iterable[tuple[str, Any]]
 """Events: the name of each, and its data."""
 
 
 def stream(request: Request, look: Callable[[], News | None]) -> Response:
-    """Events for a page, until it is closed or the studio ends. `look` is called again and again in a thread,
-    and gives what is new since the last time; None once there will be nothing more.
+    """Events for a page, until it is closed or the studio ends. `look` is called repeatedly in a thread, and
+    returns the events since the last time; None if there will be no more.
 
     In the page: `follow(address, {name: (data) => ...})` of `served.js`.
     """

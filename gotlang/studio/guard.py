@@ -1,8 +1,8 @@
-"""Checks before every request: who asks, for which host, from which page, and what a page may load.
+"""Checks before every request: the token, the host, the origin, and what a page may load.
 
-The address that `gotc studio` prints has a random token. It is taken once, as a cookie that scripts cannot
-read and other sites cannot send; the address without it is what the browser keeps. Other names for this
-machine (DNS rebinding) are refused by `Host`, other pages by `Origin`, whatever cookies they have.
+The address that `gotc studio` prints has a random token. It is accepted once and becomes a cookie that
+scripts cannot read and other sites cannot send; the browser keeps the address without it. Other names of this
+machine (DNS rebinding) are refused by `Host`, other pages by `Origin`, regardless of their cookies.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 MOST_BYTES: Final = 4_000_000
-"""The longest body of a request."""
+"""The maximum size of a request's body."""
 READS: Final = ("GET", "HEAD")
 
 
 @final
 @dataclass(frozen=True)
 class Guard:
-    """The application `app` for those who have `token`, on a port of this machine."""
+    """The application `app` for holders of `token`, on a port of this machine."""
 
     app: ASGIApp
     token: str
@@ -62,7 +62,7 @@ class Guard:
         return await answer(scope, receive, safely)
 
     def _refused(self, scope: Scope) -> Response | None:
-        """The response to what does not reach the application; None for what does."""
+        """The response to a request that must not reach the application; None for others."""
         headers = Headers(scope=scope)
         hosts = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
         if headers.get("host") not in hosts:
@@ -87,7 +87,7 @@ class Guard:
 
     @property
     def cookie(self) -> str:
-        """Its name: cookies do not tell ports apart."""
+        """The name of its cookie: cookies do not distinguish ports."""
         return f"gotc_studio_{self.port}"
 
     def _entered(self, path: str, query: dict[str, list[str]], given: str) -> Response:

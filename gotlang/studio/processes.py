@@ -1,7 +1,7 @@
-"""Runs that pages start: `gotc run` in a process of its own, in the folder of the studio.
+"""Runs that pages start: `gotc run` in a separate process, in the folder of the studio.
 
-So they follow its rules, whatever a page asks for: trust, where keys go, limits, the history. Each has limits
-of its own, which the page shows and sends.
+So they follow its rules, whatever a page requests: trust, destinations of keys, limits, the history. Each has
+limits of its own, which the page shows and sends.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from gotlang.errors import UsageError
 from gotlang.report.history import History
 
 START_S: Final = 20.0
-"""How long a process may take to record its run."""
+"""Seconds within which a process must record its run."""
 _DRAFT: Final = ".playground.got"
 _TEXT: Final = 4000
-"""Characters that are told of what a process said."""
+"""Maximum characters of a process's output that are shown."""
 
 Dollars = Annotated[float, Meta(ge=0, le=10_000)]
 Calls = Annotated[int, Meta(ge=0, le=10_000_000)]
 
 
 class RunLimits(Struct, frozen=True):
-    """What a run may spend, in dollars and calls; at least one of them is given."""
+    """The limits of a run, in dollars and calls; at least one of them is given."""
 
     max_usd: Dollars | None = None
     max_calls: Calls | None = None
@@ -59,10 +59,10 @@ class Processes:
     _files: ExitStack = field(default_factory=ExitStack)
 
     def start(self, history: History, arguments: Sequence[str], limits: RunLimits, stdin: bytes = b"") -> str:
-        """Start `gotc run` with these arguments and this input; the name of the run, which is then recorded.
-        Raises UsageError with what the process said if it ended before."""
+        """Start `gotc run` with these arguments and this input; returns the name of the run, which is then
+        recorded. Raises UsageError with the process's output if it ended before."""
         name = secrets.token_hex(4)
-        # `-P`: no module is taken from the folder, which may be a stranger's.
+        # `-P`: no module is imported from the folder, which may be untrusted.
         command = [sys.executable, "-P", "-m", "gotlang", "run", "--as", name, "--quiet", "--stream"]
         said = self._files.enter_context(_temporary())
         with _temporary() as given:
@@ -90,19 +90,19 @@ class Processes:
         return name
 
     def said(self, name: str) -> str:
-        """What the process of a run said: errors and warnings."""
+        """The output of a run's process: errors and warnings."""
         if name not in self._running:
             return ""
         _, file = self._running[name]
         return os.pread(file.fileno(), 1_000_000, 0).decode("utf-8", "replace").strip()[-_TEXT:]
 
     def runs(self, name: str) -> bool:
-        """Whether this started a run that goes on, and can stop it."""
+        """Whether this started a run that is still running, and can stop it."""
         return name in self._running and self._running[name][0].poll() is None
 
     def stop(self, name: str) -> None:
-        """End a run as Ctrl-C does: what is under way ends, and is kept. Raises UsageError for a run that was
-        not started here."""
+        """End a run as Ctrl-C does: requests in flight end, and their responses are stored. Raises UsageError
+        for a run that was not started here."""
         if name not in self._running:
             raise UsageError(f"run {name} was not started here", help="press Ctrl-C where it runs")
         process, _ = self._running[name]
@@ -110,7 +110,7 @@ class Processes:
             process.send_signal(signal.SIGINT)
 
     def draft(self, program: Path, text: str) -> Path:
-        """A file beside a program with a text that is not saved, to run it: so its imports are found. Raises
+        """A file beside a program with its unsaved text, so that a run of it finds its imports. Raises
         UsageError."""
         path = program.with_name(f".{program.stem}{_DRAFT}")
         try:
@@ -120,7 +120,7 @@ class Processes:
         return path
 
     def tidy(self) -> None:
-        """Remove the drafts of the folder, also those of a studio that was killed."""
+        """Remove the drafts of the folder, including those of a studio that was killed."""
         for folder, folders, names in os.walk(self.folder):
             folders[:] = [one for one in folders if one[0] not in "._" and one != "node_modules"]
             for name in names:
@@ -129,7 +129,7 @@ class Processes:
                         Path(folder, name).unlink()
 
     def close(self) -> None:
-        """End all that still run: nobody watches them any more."""
+        """End all that are still running, which nobody watches any more."""
         for name in self._running:
             self.stop(name)
         for process, _ in self._running.values():

@@ -1,5 +1,5 @@
-"""Records of runs, evaluations, comparisons and studies, by the names in addresses; and the tags that people
-give to runs, in a file beside the history."""
+"""Records of runs, evaluations, comparisons and studies, by the names in addresses; and the tags of runs, in
+a file beside the history."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ _MOST_TAGS: Final = 20
 
 
 def record_of(request: Request, *kinds: str) -> RunRecord:
-    """The record that the path of a request names, of one of these kinds. Raises UsageError if there is
-    none."""
+    """The record in the path of a request, of one of these kinds. Raises UsageError if there is none."""
     return find(studio_of(request), request.path_params["name"], *kinds)
 
 
 def find(studio: Studio, name: str, *kinds: str) -> RunRecord:
-    """The record with this whole name, of one of these kinds. Raises UsageError if there is none."""
+    """The record with exactly this name, of one of these kinds. Raises UsageError if there is none."""
     found = studio.history.named(name)
     if found is not None and found.kind in kinds:
         return found
@@ -37,7 +36,7 @@ def find(studio: Studio, name: str, *kinds: str) -> RunRecord:
 
 
 def is_simulated(record: RunRecord) -> bool:
-    """Whether a run asks no real model."""
+    """Whether a run calls no real model."""
     return record.model.partition(":")[0] == "simulated"
 
 
@@ -69,7 +68,7 @@ def read_tags(studio: Studio) -> dict[str, list[str]]:
 
 
 def write_tags(studio: Studio, name: str, tags: Sequence[str]) -> list[str]:
-    """Give a run these tags instead of its own. Raises UsageError for what is no tag."""
+    """Replace the tags of a run. Raises UsageError for an invalid tag."""
     for tag in tags:
         if not _TAG.fullmatch(tag):
             raise UsageError(

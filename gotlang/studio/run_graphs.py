@@ -21,8 +21,8 @@ from gotlang.studio.site import Studio
 
 
 def path_of_cache(studio: Studio, record: RunRecord) -> str | None:
-    """Where the cache of a record is; None if it had none, or one that is neither in this folder nor the
-    configured one: the record may be a stranger's."""
+    """The path of a record's cache; None if it had none, or one that is neither in this folder nor the
+    configured one: the record may be untrusted."""
     if record.cache is None or record.cache == str(default_cache()):
         return record.cache
     path = real_path(studio.folder / record.cache)
@@ -30,7 +30,7 @@ def path_of_cache(studio: Studio, record: RunRecord) -> str | None:
 
 
 def cache_of(studio: Studio, record: RunRecord) -> Cache | None:
-    """The cache of a run, to read; None if it had none, it is gone, or it may not be read."""
+    """The cache of a run, for reading; None if it had none, it is gone, or it may not be read."""
     path = path_of_cache(studio, record)
     with suppress(CacheError):
         return open_cache(path, readonly=True) if path is not None else None
@@ -38,7 +38,7 @@ def cache_of(studio: Studio, record: RunRecord) -> Cache | None:
 
 
 def shown(record: RunRecord, pictures: Sequence[Picture]) -> dict[str, Any]:
-    """What the page of a run shows at once: facts, and these views of its graph."""
+    """The initial content of a run's page: facts, and these views of its graph."""
     return {
         "title": title_of_run(record),
         "facts": facts_of(record),
@@ -51,7 +51,7 @@ def shown(record: RunRecord, pictures: Sequence[Picture]) -> dict[str, Any]:
 
 
 def whole(studio: Studio, record: RunRecord, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Everything that a click shows, with prompts and responses as far as the cache has them."""
+    """All details, with prompts and responses if the cache has them."""
     cache = cache_of(studio, record)
     try:
         sources = sources_of(record) if within(studio, record) else []
@@ -62,7 +62,7 @@ def whole(studio: Studio, record: RunRecord, lines: Sequence[dict[str, Any]]) ->
 
 
 def within(studio: Studio, record: RunRecord) -> bool:
-    """Whether the program of a run is in the folder: a record may be a stranger's, and name any file."""
+    """Whether the program of a run is in the folder: a record may be untrusted, and name any file."""
     try:
         return real_path(record.path).is_relative_to(studio.folder)
     except OSError:

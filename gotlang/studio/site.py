@@ -1,4 +1,4 @@
-"""The application: the folder that it shows, its pages, the shared assets, and the server for them."""
+"""The application: the folder that it shows, its pages, the shared assets, and the server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _LIBRARIES: Final = ("node_modules", "site-packages")
 @final
 @dataclass(slots=True)
 class Studio:
-    """What all pages share. `folder` is the folder whose `.gotc` they show; programs and data are in it.
+    """The common data of all pages. `folder` is the folder whose `.gotc` they show; programs and data are in
+    it.
 
     `processes` are the runs that pages started, `ending` tells streams that the server stops.
     """
@@ -55,8 +56,7 @@ class Studio:
         return History(self.folder / ".gotc" / "runs")
 
     def file(self, name: str) -> Path:
-        """A file of the folder by its path in it. Raises UsageError for one that is not in it, also through a
-        link."""
+        """A file of the folder by its path in it. Raises UsageError for one outside, also through a link."""
         try:
             path = real_path(self.folder / name)
             if path.is_relative_to(self.folder) and path.is_file():
@@ -66,8 +66,8 @@ class Studio:
         raise UsageError(f"file `{name}` not found in {self.folder}")
 
     def files(self, *suffixes: str) -> list[str]:
-        """The files of the folder with these suffixes by their paths in it, nearest first. Hidden ones and
-        libraries are left out, and what is deep inside."""
+        """The files of the folder with these suffixes by their paths in it, nearest first. Hidden ones,
+        libraries and deeply nested ones are left out."""
         found: list[Path] = []
         for top, folders, names in os.walk(self.folder):
             inside = Path(top).relative_to(self.folder)
@@ -82,14 +82,14 @@ class Studio:
 
 
 def studio_of(request: Request) -> Studio:
-    """The studio that a request is for."""
+    """The studio of a request."""
     found = request.app.state.studio
     assert isinstance(found, Studio)
     return found
 
 
 def application(studio: Studio) -> Starlette:
-    """All pages of a studio, without the guard before them."""
+    """All pages of a studio, without the guard."""
     modules = [import_module(f"gotlang.studio.pages.{name}") for name in PAGES]
     routes = [route for module in modules for route in module.ROUTES]
     app = Starlette(
@@ -136,7 +136,7 @@ class StudioServer:
 
     @property
     def address(self) -> str:
-        """With the token, which lets in."""
+        """The address with the token, which grants access."""
         return f"http://127.0.0.1:{self.port}/?token={self._studio.token}"
 
     def run(self) -> None:
@@ -162,7 +162,7 @@ class StudioServer:
 
 @final
 class _Ending(uvicorn.Server):
-    """Tells open streams that it stops, before it waits for them."""
+    """Tells open streams that the server stops, before it waits for them."""
 
     def __init__(self, config: uvicorn.Config, studio: Studio) -> None:
         super().__init__(config)
@@ -171,5 +171,5 @@ class _Ending(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop."""
         self._studio.ending = True
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what is cut off now is no error
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # no error
         await super().shutdown(sockets)

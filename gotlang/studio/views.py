@@ -16,13 +16,13 @@ from gotlang.report.page import Served, page
 T = TypeVar("T")
 STYLES: Final = ("colors.css", "page.css", "report.css", "studio.css")
 SCRIPTS: Final = ("page.js", "served.js")
-"""What every page has; `served.js` asks the server for data, and tells what it refuses."""
+"""The common part of every page; `served.js` requests data from the server, and shows its errors."""
 
 
 @final
 @dataclass(frozen=True)
 class PageView:
-    """A page: its template in `gotlang/report/assets`, and the styles and scripts that it adds there."""
+    """A page: its template in `gotlang/report/assets`, and its additional styles and scripts from there."""
 
     template: str
     styles: Sequence[str] = ()
@@ -53,7 +53,7 @@ def as_json(content: Any, status: int = 200) -> Response:
 
 
 async def content(request: Request, kind: type[T]) -> T:
-    """The body of a request as a record. Raises UsageError for one that is none."""
+    """The body of a request as a record. Raises UsageError for an invalid one."""
     try:
         return from_json(await request.body(), kind)
     except InvalidRecord as error:
@@ -61,7 +61,7 @@ async def content(request: Request, kind: type[T]) -> T:
 
 
 async def missing(request: Request, error: Exception) -> Response:
-    """The response to an address that is none."""
+    """The response to an unknown address."""
     told = UsageError("page not found", help="the page Runs links to all pages")
     response = await refused(request, told)
     response.status_code = 404
@@ -69,7 +69,7 @@ async def missing(request: Request, error: Exception) -> Response:
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """A GotError as a response: JSON for scripts, a page for people."""
+    """A GotError as a response: JSON for scripts, a page for browsers."""
     assert isinstance(error, GotError)
     found = {"error": error.message, "help": error.help}
     if isinstance(error, CompileError):

@@ -60,7 +60,7 @@ class Template(Frozen, frozen=True):
 
     @property
     def plain(self) -> bool:
-        """Whether it only shows values, each as it is."""
+        """Whether it only shows values, each unchanged."""
         return all(
             isinstance(part, Data) or (isinstance(part, Shown) and isinstance(part.expression, Name))
             for part in self._body
@@ -69,14 +69,13 @@ class Template(Frozen, frozen=True):
     def longest(
         self, tokens: Callable[[Any], int], sizes: Mapping[str, float], counts: Mapping[str, float]
     ) -> float:
-        """The most tokens of the text, infinity where that is not known (see
-        `gotlang.templates.longest.Longest`)."""
+        """The maximum tokens of the text, infinity if unknown (see `gotlang.templates.longest.Longest`)."""
         from gotlang.templates.longest import Longest
 
         return Longest(tokens, sizes, counts).blocks(self._body)
 
     def problems(self, types: Mapping[str, Type]) -> list[Problem]:
-        """What fails in every rendering with values of these types; names without a type are passed over."""
+        """Errors of every rendering with values of these types; names without a type are skipped."""
         if self.plain:  # any value can be shown
             return []
         from gotlang.templates.typed import TypedTemplate

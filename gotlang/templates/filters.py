@@ -1,7 +1,8 @@
 """The filters and tests of templates.
 
 Filters have Jinja's names and meanings, over plain values, with one difference: where Jinja would silently
-give a wrong text (`"x" | int` as 0, the first element of an empty list as nothing), they raise TemplateError.
+yield a wrong text (`"x" | int` as 0, the first element of an empty list as nothing), they raise
+TemplateError.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from gotlang.templates.nodes import Missing
 from gotlang.templates.render_state import JSON, Rendering, kind, short
 
 WIDEST = 100
-"""Spaces an indentation may have."""
+"""Maximum number of spaces of an indentation."""
 METHODS = ("common", "ceil", "floor")
-"""How `round` can round."""
+"""The methods of `round`."""
 
 _WORD = lazy_pattern(r"[^-\s({\[<]+")
-"""What `title` begins with a capital."""
+"""Word starts that `title` capitalizes."""
 
 Field = str | int | None
 """A field (`"left"`, `"state.left"`) or the position of an element."""
@@ -274,13 +275,13 @@ TESTS: Final[dict[str, Callable[..., bool]]] = {
 
 
 def parameters(function: Callable[..., Any], given: int) -> list[str]:
-    """The names of what a filter or a test takes beyond what it is given."""
+    """The names of the arguments of a filter or a test, other than its value."""
     code = function.__code__
     return list(code.co_varnames[given : code.co_argcount + code.co_kwonlyargcount])
 
 
 def fits(function: Callable[..., Any], given: int, args: int, named: Collection[str]) -> bool:
-    """Whether it can be called with so many arguments and these named ones beyond what it is given."""
+    """Whether it can be called with this number of arguments and these named ones, other than its value."""
     names, positional = parameters(function, given), function.__code__.co_argcount - given
     needed = names[args : positional - len(function.__defaults__ or ())] + names[positional:]
     return args <= positional and set(needed) <= set(named) <= set(names[args:])

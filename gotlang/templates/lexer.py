@@ -1,5 +1,5 @@
-"""The text of a template as tokens, in Jinja's notation: a tag takes the line break after it, and the blanks
-before it where nothing else is on its line; `-` takes all white space on its side, `+` none."""
+"""The text of a template as tokens, in Jinja's notation: a tag removes the line break after it, and the
+blanks before it if nothing else is on its line; `-` removes all white space on its side, `+` none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gotlang.patterns import lazy_pattern
 from gotlang.templates.nodes import TemplatePlace
 
 _MOST = 20_000
-"""Tokens of one template; to parse so many takes a tenth of a second."""
+"""Maximum number of tokens of a template; parsing that many takes a tenth of a second."""
 
 _TAG = lazy_pattern(r"(\{%)([-+]?)\s*raw\s*(?:-%\}\s*|%\})|(\{#|\{%|\{\{)([-+]?)")
 _ENDS: Final = {
@@ -38,7 +38,7 @@ _CLOSED: Final = {"(": ")", "[": "]", "{": "}"}
 @final
 class Token(Struct, frozen=True):
     """A part of the text. Its kind is `data`, `name`, `int`, `float` or `str`, with its value, `end`, or for
-    signs and the ends of tags what is written."""
+    signs and the ends of tags the text itself."""
 
     kind: str
     value: Any
@@ -46,8 +46,8 @@ class Token(Struct, frozen=True):
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens, at last an `end`. Raises TemplateError with the place of what is none."""
-    exact = "\r" not in text  # else places are lines alone, for each line break becomes one character
+    """The tokens, ending with an `end`. Raises TemplateError with the place of an invalid one."""
+    exact = "\r" not in text  # otherwise places are only lines, since each line break becomes one character
     text = text if exact else text.replace("\r\n", "\n").replace("\r", "\n")
     for number, token in enumerate(_Lexer(text.removesuffix("\n"), exact).tokens()):
         if number > _MOST:
@@ -64,7 +64,7 @@ class _Lexer:
         self.line, self.counted = 1, 0
 
     def place(self, start: int, end: int) -> int:
-        """A place; they are asked for in the order of the text."""
+        """A place; they are requested in the order of the text."""
         self.line += self.text.count("\n", self.counted, start)
         self.counted = start
         if not self.exact:
@@ -88,7 +88,7 @@ class _Lexer:
         yield Token("end", None, self.place(len(self.text), len(self.text)))
 
     def data(self, end: int, sign: str, whole_lines: bool) -> Iterator[Token]:
-        """What stands before a tag; `sign` is how it treats white space there."""
+        """The text before a tag; `sign` is the tag's white space control."""
         found, start = self.text[self.at : end], self.at
         if sign == "-":
             found = found.rstrip()
@@ -100,7 +100,7 @@ class _Lexer:
             yield Token("data", found, self.place(start, end))
 
     def raw(self, start: int) -> Iterator[Token]:
-        """What stands to `{% endraw %}`."""
+        """The text up to `{% endraw %}`."""
         end = self.find(_RAW_END, start, "`{% endraw %}`")
         yield from self.data(end.start(), end[1], True)
         self.at = end.end()
@@ -141,7 +141,7 @@ class _Lexer:
             yield Token(kind, _value(kind, written, place), place)
 
     def token(self, start: int) -> tuple[str, str]:
-        """The kind of the token at a place, and what is written."""
+        """The kind and the text of the token at a place."""
         first, two = self.text[start], self.text[start : start + 2]
         kinds = ("float", "int") if first in "0123456789" else ("str",) if first in "'\"" else ("name",)
         for kind in kinds:
@@ -152,7 +152,7 @@ class _Lexer:
 
 
 def _value(kind: str, written: str, place: int) -> Any:
-    """What a token means."""
+    """The value of a token."""
     try:
         match kind:
             case "int":
@@ -164,9 +164,9 @@ def _value(kind: str, written: str, place: int) -> Any:
             case "str":
                 return written[1:-1]
             case "name" if not written.isidentifier():
-                raise TemplateError(f"`{written}` is no name", line=place)
+                raise TemplateError(f"`{written}` is not a name", line=place)
     except UnicodeError as error:
         raise TemplateError(str(error).rpartition(":")[2].strip(), line=place) from None
-    except ValueError:  # Python reads no int of more than 4,300 digits
+    except ValueError:  # Python parses no int of more than 4,300 digits
         raise TemplateError("a number with too many digits", line=place) from None
     return written

@@ -1,4 +1,4 @@
-"""How long the text of a template gets, at most, where only the sizes of some values are known."""
+"""The maximum length of the text of a template if only the sizes of some values are known."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from gotlang.flows import SCATTERED
 from gotlang.templates import nodes
 
 _NUMBER: Final = 310
-"""Tokens of a number that is worked out, at most; large whole ones are as long as what they are made of."""
+"""Maximum tokens of a computed number; large whole ones are as long as their operands."""
 _BESIDE: Final = 4
-"""Tokens of what is written around each element of a list."""
+"""Tokens of the punctuation around each element of a list."""
 _NUMBERS: Final = ("wordcount", "length", "count")
 _KEPT: Final = {
     *("string", "trim", "first", "last", "min", "max", "sum", "int", "float", "round", "abs"),
 }
-"""Filters whose result is no longer than what they are applied to, or a number."""
+"""Filters whose result is not longer than their input, or a number."""
 _PIECES: Final = {
     *("capitalize", "lower", "title", "upper", "tojson"),
     *("list", "sort", "unique", "reverse", "batch", "items"),
 }
-"""Those that may show each character of a text by itself. Of others nothing is known."""
+"""Filters that may show each character of a text separately. Others are unbounded."""
 _SAME_COUNT: Final = ("list", "sort", "reverse", "unique", "items", "map", "batch")
-"""Filters that leave no more elements than there were."""
+"""Filters that do not increase the number of elements."""
 
 
 @final
 @dataclass(frozen=True)
 class Longest:
-    """Bounds for a template, in tokens as `tokens` counts them of a known value. `sizes` are the most that
-    the values take, by name, `counts` how many elements they have, infinity where that is not known."""
+    """Bounds for a template, in tokens as `tokens` counts them for a known value. `sizes` are the maximum
+    sizes of the values by name, `counts` the numbers of their elements, infinity if unknown."""
 
     tokens: Callable[[Any], int]
     sizes: Mapping[str, float]
     counts: Mapping[str, float]
 
     def blocks(self, parts: Iterable[nodes.TemplateNode]) -> float:
-        """What texts and blocks one after the other come to."""
+        """The bound of texts and blocks in sequence."""
         return sum(map(self._block, parts))
 
     def _block(self, node: nodes.TemplateNode) -> float:
@@ -53,20 +53,20 @@ class Longest:
                 return max(map(self.blocks, (node.otherwise, *ways)))
             case nodes.For():
                 count, whole = self._count(node.iterable), self._expression(node.iterable)
-                # A block is no longer than a line that leads from no element to one that is all of them.
+                # A block is not longer than a line that leads from no element to one that is all of them.
                 empty, full = (self._inside(node, size).blocks(node.body) for size in (0.0, whole))
                 return (count * empty if empty else 0) + (full - empty if full < math.inf else full)
         return math.inf
 
     def _inside(self, loop: nodes.For, size: float) -> Longest:
-        """The bounds in a loop, where an element takes so much."""
+        """The bounds in a loop, whose element has this size."""
         names = [target.name for target in nodes.named(loop.target)]
         own = dict.fromkeys(names, size)
         counts = {**self.counts, **dict.fromkeys(names, size or 1)}
         return Longest(self.tokens, {**self.sizes, **own, "loop": size + _NUMBER}, counts)
 
     def _count(self, node: nodes.TemplateNode) -> float:
-        """How many elements a loop goes through."""
+        """The number of elements of a loop."""
         match node:
             case nodes.Name():
                 return self.counts.get(node.name, math.inf)

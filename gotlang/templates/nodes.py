@@ -1,7 +1,7 @@
-"""The tree of a template, whose parts write their text and know their values.
+"""The tree of a template, whose nodes write their text and compute their values.
 
-A value that is not there is a `Missing`. Fields, elements and branches hand it on, for `default` and `is
-defined` may ask for it; wherever else it turns up, it is an error.
+A missing value is a `Missing`. Fields, elements and branches pass it on, because `default` and `is defined`
+may handle it; anywhere else it is an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gotlang.templates.render_state import Rendering, kind, short
 
 @final
 class TemplatePlace(int):
-    """A line, counted from 1, and what is meant on it: from and to, in characters of the text from 0."""
+    """A line, counted from 1, and the range on it: start and end, in characters of the text from 0."""
 
     start: int
     end: int
@@ -26,13 +26,13 @@ class TemplatePlace(int):
 
 @final
 class Missing(Struct, frozen=True):
-    """Instead of a value that is not there: what to say of it."""
+    """A missing value, with the error message."""
 
     message: str
 
 
 class TemplateNode(Struct, frozen=True):
-    """A part of a template; its place is a `TemplatePlace`, or a line alone."""
+    """A node; its place is a `TemplatePlace`, or only a line."""
 
     place: int
 
@@ -42,14 +42,14 @@ class TemplateNode(Struct, frozen=True):
 
 
 class Expression(TemplateNode, frozen=True):
-    """A part that has a value."""
+    """A node with a value."""
 
     def value(self, run: Rendering) -> Any:
         """Its value, or a `Missing`."""
         raise NotImplementedError
 
     def known(self, run: Rendering) -> Any:
-        """Its value. Raises TemplateError where it is missing."""
+        """Its value. Raises TemplateError if it is missing."""
         value = self.value(run)
         if type(value) is Missing:
             raise TemplateError(value.message)
@@ -57,7 +57,7 @@ class Expression(TemplateNode, frozen=True):
 
 
 def children(node: TemplateNode) -> Iterator[TemplateNode]:
-    """The parts of a part, in the order of the text."""
+    """The child nodes, in the order of the text."""
     waiting = [getattr(node, name) for name in reversed(node.__struct_fields__)]
     while waiting:
         part = waiting.pop()
@@ -67,12 +67,12 @@ def children(node: TemplateNode) -> Iterator[TemplateNode]:
             waiting.extend(reversed(part))
 
 
-# ---------------------------------------------------------------- what is written
+# ---------------------------------------------------------------- statements
 
 
 @final
 class Data(TemplateNode, frozen=True):
-    """A text that is written as it stands."""
+    """Literal text."""
 
     text: str
 
@@ -127,7 +127,7 @@ class Names(TemplateNode, frozen=True):
 @final
 class For(TemplateNode, frozen=True):
     """`{% for target in iterable if test %}` to `{% endfor %}`; `otherwise` is for no element at all. Its
-    weight is how many parts an iteration may run; loops inside it pay for themselves."""
+    weight is the maximum number of nodes in an iteration; nested loops pay for themselves."""
 
     target: Name | Names
     iterable: Expression
@@ -162,7 +162,7 @@ class For(TemplateNode, frozen=True):
 
 
 def _bind(target: Name | Names, element: Any, values: dict[str, Any]) -> None:
-    """Name an element or its parts."""
+    """Bind an element or its parts to names."""
     if isinstance(target, Name):
         values[target.name] = element
         return
@@ -183,7 +183,7 @@ def named(target: Name | Names) -> Iterator[Name]:
 
 
 def weight(parts: Iterable[TemplateNode | None]) -> int:
-    """How many parts there are in these, without those inside loops."""
+    """The number of nodes in these, without those in nested loops."""
     count, waiting = 0, [part for part in parts if part is not None]
     while waiting:
         part = waiting.pop()
@@ -195,7 +195,7 @@ def weight(parts: Iterable[TemplateNode | None]) -> int:
 
 @final
 class Loop:
-    """What `loop` is inside one; `LOOP` has its fields."""
+    """The value of `loop`; `LOOP` has its fields."""
 
     __slots__ = ("elements", "index0")
 
@@ -204,7 +204,7 @@ class Loop:
         self.index0 = 0
 
     def beside(self, step: int, otherwise: str) -> Any:
-        """The element before or after the present one."""
+        """The element before or after the current one."""
         at = self.index0 + step
         return self.elements[at] if 0 <= at < len(self.elements) else Missing(otherwise)
 
@@ -222,7 +222,7 @@ LOOP: Final[Mapping[str, Callable[[Loop], Any]]] = {
 }
 """The fields of `loop`."""
 
-# ---------------------------------------------------------------- what has a value
+# ---------------------------------------------------------------- expressions
 
 
 @final
@@ -237,7 +237,7 @@ class Const(Expression, frozen=True):
 
 @final
 class Name(Expression, frozen=True):
-    """An input, or what a loop names."""
+    """An input, or a loop variable."""
 
     name: str
 
@@ -320,7 +320,7 @@ class Dict(Expression, frozen=True):
 
 @final
 class Concat(Expression, frozen=True):
-    """`a ~ b ~ c`: their texts, one after the other."""
+    """`a ~ b ~ c`: their texts, concatenated."""
 
     items: tuple[Expression, ...]
 
@@ -412,7 +412,7 @@ _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 
 @final
 class Compare(Expression, frozen=True):
-    """`left < right <= further`; the operands are signs and what stands behind them."""
+    """`left < right <= further`; the operands are signs and the expressions after them."""
 
     left: Expression
     operands: tuple[tuple[str, Expression], ...]
@@ -441,7 +441,7 @@ class Conditional(Expression, frozen=True):
 
 @final
 class RangeCall(Expression, frozen=True):
-    """`range(stop)`, `range(start, stop, step)`: the one function there is."""
+    """`range(stop)`, `range(start, stop, step)`: the only function."""
 
     args: tuple[Expression, ...]
 
@@ -450,7 +450,7 @@ class RangeCall(Expression, frozen=True):
 
 
 class Applied(Expression, frozen=True):
-    """A filter or a test, by its name and as Python, and its arguments."""
+    """A filter or a test, by its name and as a Python function, and its arguments."""
 
     node: Expression
     name: str
@@ -459,7 +459,7 @@ class Applied(Expression, frozen=True):
     kwargs: tuple[tuple[str, Expression], ...]
 
     def apply(self, run: Rendering, *given: Any) -> Any:
-        """What it makes of what it is given, and of its arguments."""
+        """Its result for a value and its arguments."""
         args = [argument.known(run) for argument in self.args]
         kwargs = {name: argument.known(run) for name, argument in self.kwargs}
         return self.function(*given, *args, **kwargs)

@@ -1,7 +1,7 @@
-"""Templates in Jinja's notation: all that can fill values into a text, and nothing else.
+"""Templates in Jinja's notation: the part that fills values into a text, and nothing else.
 
-A program may be untrusted, so there are no calls but of `range`, no assignments, no access to anything but
-the values, and limits on how deeply all is nested.
+A program may be untrusted, so there are no calls except of `range`, no assignments, no access to anything but
+the values, and limits on nesting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gotlang.templates import nodes as n
 from gotlang.templates.lexer import Token, tokens
 
 _DEEPEST = 60
-"""Levels of nested expressions and blocks."""
+"""Maximum nesting depth of expressions and blocks."""
 _MOST_LOOPS = 8
 
 _REFUSED: Final = {
@@ -37,8 +37,8 @@ def parse(text: str) -> tuple[n.TemplateNode, ...]:
 
 
 def names(body: Iterable[n.TemplateNode]) -> dict[str, int]:
-    """The names that a template needs from outside, each with its first place. Raises TemplateError where it
-    is nested too deeply, and for a name that there cannot be."""
+    """The names that a template needs from outside, each with its first place. Raises TemplateError if it is
+    nested too deeply, and for a name that is not allowed."""
     found: dict[str, int] = {}
     for part in body:
         _visit(part, found, frozenset(), 0, 0)
@@ -47,7 +47,7 @@ def names(body: Iterable[n.TemplateNode]) -> dict[str, int]:
 
 @final
 class _TemplateParser:
-    """One descent over the tokens; `following` is one ahead of `current`."""
+    """A recursive descent parser; `following` is one token ahead of `current`."""
 
     def __init__(self, text: str) -> None:
         self._tokens = tokens(text)
@@ -57,7 +57,7 @@ class _TemplateParser:
     # ---------------------------------------------------------------- tokens
 
     def take(self) -> Token:
-        """The current token; the one after it is next."""
+        """Consume and return the current token."""
         taken = self.current
         self.current, self.following = self.following, next(self._tokens, self.following)
         return taken
@@ -67,11 +67,11 @@ class _TemplateParser:
         return (self.current.value if self.current.kind == "name" else self.current.kind) in written
 
     def skip(self, *written: str) -> str | None:
-        """Take one of these words or signs if it is next."""
+        """Consume one of these words or signs if it is next."""
         return str(self.take().value) if self.is_next(*written) else None
 
     def expect(self, written: str) -> Token:
-        """Take this word or sign. Raises TemplateError if it is not next."""
+        """Consume this word or sign. Raises TemplateError if it is not next."""
         if not self.is_next(written):
             raise self.wrong(f"expected `{written}`, not {self.described()}")
         return self.take()
@@ -96,7 +96,7 @@ class _TemplateParser:
     # ---------------------------------------------------------------- blocks
 
     def body(self, block: str = "", *ends: str) -> tuple[n.TemplateNode, ...]:
-        """What stands to one of the tags that end or divide a block; that tag's name is next."""
+        """The nodes up to one of the tags that end or divide a block, whose name is next."""
         if block:
             self.skip(":")
             self.expect("%}")
@@ -180,7 +180,7 @@ class _TemplateParser:
     # ---------------------------------------------------------------- expressions
 
     def listed(self, part: Callable[[], n.Expression], *ends: str) -> n.Expression:
-        """One expression, or several with commas between."""
+        """One expression, or several separated by commas."""
         place, found = self.current.place, [part()]
         if not self.is_next(","):
             return found[0]
@@ -240,7 +240,7 @@ class _TemplateParser:
         return self.binary(self.applied, "*", "/", "//", "%")
 
     def binary(self, part: Callable[[], n.Expression], *signs: str) -> n.Expression:
-        """Operators of one rank, from the left."""
+        """Operators of one precedence, from the left."""
         place, found = self.current.place, part()
         while sign := self.skip(*signs):
             found = n.Binary(place, sign, found, part())
@@ -269,7 +269,7 @@ class _TemplateParser:
         return self.parts(n.Signed(place, sign, self.operand()) if sign else self.primary())
 
     def parts(self, found: n.Expression) -> n.Expression:
-        """A value with what is taken of it."""
+        """A value with accesses to its parts."""
         while True:
             place = self.current.place
             if self.skip("."):
@@ -313,7 +313,7 @@ class _TemplateParser:
         return n.Const(place, token.value)
 
     def items(self, end: str, part: Callable[[], Any]) -> Iterable[Any]:
-        """Parts with commas between, to a bracket."""
+        """Items separated by commas, up to a bracket."""
         while not self.skip(end):
             yield part()
             if not self.is_next(end):
@@ -325,7 +325,7 @@ class _TemplateParser:
         return key, self.expression()
 
     def subscript(self, node: n.Expression, place: int) -> n.Expression:
-        """What follows a `[`: a position, a name or a slice."""
+        """The subscript after a `[`: a position, a name or a slice."""
         ends: list[n.Expression | None] = [None if self.is_next(":") else self.listed(self.expression, "]")]
         while len(ends) < 3 and self.skip(":"):
             ends.append(None if self.is_next(":", "]") else self.expression())
@@ -377,7 +377,7 @@ class _TemplateParser:
         return n.Not(place, found) if negated else found
 
     def arguments(self) -> tuple[tuple[n.Expression, ...], tuple[tuple[str, n.Expression], ...]]:
-        """Arguments in brackets, and then the named ones."""
+        """Positional arguments in brackets, then named ones."""
         self.expect("(")
         args: list[n.Expression] = []
         named: dict[str, n.Expression] = {}
@@ -405,7 +405,7 @@ class _TemplateParser:
         args: tuple[n.Expression, ...],
         named: tuple[tuple[str, n.Expression], ...],
     ) -> None:
-        """Check the arguments of a filter or test beside the `given` ones."""
+        """Check the arguments of a filter or test, in addition to the `given` ones."""
         from gotlang.templates.filters import fits, parameters
 
         if not fits(function, given, len(args), dict(named)):
@@ -416,7 +416,7 @@ class _TemplateParser:
 def _visit(
     node: n.TemplateNode, found: dict[str, int], bound: frozenset[str], depth: int, loops: int
 ) -> None:
-    """Collect the free names of a part; `bound` are those of the loops around it."""
+    """Collect the free names of a node; `bound` are those of the enclosing loops."""
     if depth > _DEEPEST:
         raise TemplateError("expressions or blocks nested too deeply", line=node.place)
     parts: Iterable[n.TemplateNode] = n.children(node)

@@ -1,4 +1,5 @@
-"""A rendering of a template: its values, the text so far, and what it may still cost, paid for by size."""
+"""A rendering of a template: its values, the text so far, and its remaining budget, which is charged by
+size."""
 
 from __future__ import annotations
 
@@ -9,20 +10,20 @@ from typing import Any, Final, final
 from gotlang.errors import TemplateError
 
 ITERATIONS = 100_000
-"""Iterations of all loops of one rendering together."""
+"""Maximum iterations of all loops of one rendering together."""
 
 OUTPUT = 10_000_000
-"""Characters of one rendered text."""
+"""Maximum characters of one rendered text."""
 
 WORK = 20_000_000
-"""Characters and values (a value counts as eight characters) that one rendering may read."""
+"""Maximum characters and values (a value counts as eight characters) that one rendering may read."""
 
 VALUE = 8
-"""Characters that a value counts as."""
+"""The number of characters as which a value counts."""
 
 JSON = json.JSONEncoder(ensure_ascii=False)
 FAILURES: Final = (TemplateError, RecursionError, TypeError, ValueError, ArithmeticError)
-"""What values that do not fit may raise."""
+"""Exceptions of operations on values of wrong types."""
 _KINDS: Final = {
     bool: "a bool", int: "an int", float: "a float", str: "a str", list: "a list", dict: "a record",
     type(None): "nothing",
@@ -30,7 +31,7 @@ _KINDS: Final = {
 
 
 def kind(value: Any) -> str:
-    """The kind of a value in the language's words."""
+    """The kind of a value in the language's terms."""
     return _KINDS.get(type(value), "an unsupported value")
 
 
@@ -79,13 +80,13 @@ class Rendering:
         self.work = WORK
 
     def spend(self, amount: int) -> None:
-        """Pay for work of a known size."""
+        """Charge work of a known size."""
         self.work -= amount
         if self.work < 0:
             raise TemplateError("this template does too much work: it reads too many values")
 
     def read(self, value: Any) -> Any:
-        """A value, paid for with all its parts."""
+        """A value, charged with all its parts."""
         self.spend(_size(value, self.work))
         return value
 
@@ -97,7 +98,7 @@ class Rendering:
         self.parts.append(text)
 
     def text(self, value: Any) -> str:
-        """A value as it is shown in a prompt: a text itself, anything else as JSON."""
+        """A value as a prompt shows it: a text itself, anything else as JSON."""
         if type(value) is int:
             self.spend(VALUE)
             return str(value)
@@ -111,7 +112,7 @@ class Rendering:
             raise TemplateError(f"cannot print {kind(value)}") from None
 
     def each(self, value: Any, weight: int) -> list[Any]:
-        """What a loop iterates over; `weight` is the size of its body in parts."""
+        """The elements that a loop iterates over; `weight` is the size of its body in nodes."""
         if not isinstance(value, list | tuple | dict | str):
             raise TemplateError(f"a loop iterates over a list, not over {kind(value)}")
         self.iterations -= len(value)
@@ -144,7 +145,7 @@ class Rendering:
         return list(numbers)
 
     def failure(self, error: Exception) -> TemplateError:
-        """What to raise for an error at the present place."""
+        """The exception for an error at the current place."""
         match error:
             case TemplateError():
                 return TemplateError(error.message, line=self.place, help=error.help)

@@ -1,7 +1,7 @@
-"""The types inside a template: what could fail for every value of the inputs' types is found before a run.
+"""The types inside a template: errors that occur for every value of the inputs' types are found before a run.
 
-What remains may fail by data only: an element or an entry that is missing, a text that is no number, the end
-of an empty list, a division by a value that is 0.
+Other errors depend on data: a missing element or entry, a text that is not a number, the end of an empty
+list, a division by a value that is 0.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ENDS: Final[Mapping[str, str]] = {"loop.previtem": "first", "loop.nextitem": "l
 
 @final
 class Problem(Struct, frozen=True):
-    """Something that fails whenever it is rendered; the `place` is one of `gotlang.templates.nodes`."""
+    """An error of every rendering; the `place` is one of `gotlang.templates.nodes`."""
 
     message: str
     place: int
@@ -56,18 +56,18 @@ class Problem(Struct, frozen=True):
 
 
 Facts = dict[str, Type]
-"""What conditions around a place tell: the types of names and of their fields, by their path."""
+"""Facts from enclosing conditions: the types of names and of their fields, by path."""
 
 
 @final
 class TypedTemplate:
-    """One walk over a tree, with the types of the names that it shows."""
+    """A type checker of a tree, with the types of the names that it shows."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
     def check(self, body: Iterable[nodes.TemplateNode], names: Mapping[str, Type]) -> list[Problem]:
-        """The problems of a template whose names have these types; a name without one is passed over."""
+        """The problems of a template whose names have these types; a name without one is skipped."""
         self._all(body, dict(names))
         return self.problems
 
@@ -129,18 +129,18 @@ class TypedTemplate:
         if isinstance(element, PairType):
             if count == 2:
                 return list(element.types)
-            self._wrong(target, f"a pair has 2 parts, and here are {count} names")
+            self._wrong(target, f"a pair has 2 parts, but there are {count} names")
         elif isinstance(element, ListType):
             return [element.element] * count
         else:
             help = "write `for name, value in ... | items`" if _is_mapping(element) else None
-            self._wrong(target, f"{_named(element)} cannot be taken apart into {count} names", help=help)
+            self._wrong(target, f"{_named(element)} cannot be unpacked into {count} names", help=help)
         return [ANY] * count
 
     # ---------------------------------------------------------------- expressions
 
     def infer(self, node: nodes.TemplateNode, names: Facts) -> Type:
-        """The type of an expression; problems are noted."""
+        """The type of an expression; problems are recorded."""
         if (path := _path(node)) is not None and path in names:
             return self._of_loop(node, names, path) if path in _ENDS else names[path]
         match node:
@@ -342,7 +342,7 @@ class TypedTemplate:
                 self._wrong(argument, "a division by zero")
         return BOOL
 
-    # ---------------------------------------------------------------- what a place accepts
+    # ---------------------------------------------------------------- expected types
 
     def _is(self, node: nodes.TemplateNode, found: Type, wanted: Type, why: str) -> bool:
         """Whether a value is of a type (True is also a number); a problem if not."""
@@ -505,13 +505,13 @@ _ARGUMENTS: Final[Mapping[tuple[str, str], tuple[Type, Callable[[Any], bool], st
     ("round", "method"): (STR, lambda value: value in METHODS, f"one of {', '.join(METHODS)}"),
     ("sum", "start"): (FLOAT, lambda value: True, "a number"),
 }
-"""The arguments of filters that must be of a type, and what a constant one must be besides."""
+"""The expected types of filters' arguments, and further conditions on constants."""
 
 _PARAMETERS: Final = {name: parameters(filter_, 2) for name, filter_ in FILTERS.items()}
 
 
 def _owner(node: nodes.TemplateNode) -> nodes.TemplateNode:
-    """What a filter, a test or a field is of; the expression itself if it is something else."""
+    """The operand of a filter, a test or a field; the expression itself if it is something else."""
     return node.node if isinstance(node, nodes.Applied | nodes.Getattr | nodes.Getitem) else node
 
 
@@ -524,7 +524,7 @@ def _named(type_: Type) -> str:
 
 
 def _constant(node: nodes.TemplateNode) -> Any:
-    """The value of a constant or of arithmetic of such; None for anything else."""
+    """The value of a constant or of arithmetic with constants; None for anything else."""
     match node:
         case nodes.Const(constant=constant):
             return constant
@@ -587,7 +587,7 @@ def _present(type_: Type) -> Type:
     return found if found != NEVER else ANY
 
 
-# ---------------------------------------------------------------- what conditions tell
+# ---------------------------------------------------------------- narrowing
 
 
 def _path(node: nodes.TemplateNode) -> str | None:
@@ -612,7 +612,7 @@ _TESTED: Final[Mapping[str, Type]] = {
 
 
 def _facts(condition: nodes.TemplateNode, holds: bool, names: Facts, walk: TypedTemplate) -> dict[str, Type]:
-    """What is known of names where a condition holds, or where it does not."""
+    """The facts about names where a condition is true, or false."""
     match condition:
         case nodes.Not():
             return _facts(condition.node, not holds, names, walk)
@@ -645,7 +645,7 @@ def _facts(condition: nodes.TemplateNode, holds: bool, names: Facts, walk: Typed
 
 
 def _told(node: nodes.Expression, values: Sequence[Any], equal: bool, names: Facts) -> Facts:
-    """What is known of an expression that equals one of some constants, or none of them."""
+    """The facts about an expression that equals one of some constants, or none of them."""
     path = _path(node)
     if path is None:
         return {}
@@ -653,7 +653,7 @@ def _told(node: nodes.Expression, values: Sequence[Any], equal: bool, names: Fac
     owner, _, field = path.rpartition(".")
     inner = node.node if isinstance(node, nodes.Getattr | nodes.Getitem) else None
     for of, name, part in ((node, path, ""), (inner, owner, field)):
-        known = TypedTemplate().infer(of, names) if of is not None else ANY  # its problems are told elsewhere
+        known = TypedTemplate().infer(of, names) if of is not None else ANY  # reported elsewhere
         if known not in (ANY, DYNAMIC):
             optional = not part and known != _present(known)
             if part or not (optional or None in values):

@@ -291,7 +291,7 @@ def test_an_evaluation_and_a_comparison_are_recorded_with_their_rows_and_no_secr
     assert gotc("eval", "vote.got", "--data", "q.csv").code == 0
     assert gotc("graph", "last", "--format", "json").code == 0
     refused = gotc("run", "--resume", evaluated["run"])
-    assert refused.code == 2 and "is of `gotc eval`" in refused.err
+    assert refused.code == 2 and "was made by `gotc eval`" in refused.err
     for file in (folder / ".gotc" / "runs").iterdir():
         assert b"hidden" not in file.read_bytes(), file
 

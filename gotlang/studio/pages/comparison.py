@@ -1,4 +1,4 @@
-"""Two runs side by side: what changed in the program, params, prompts and responses."""
+"""Two runs side by side: differences in the program, params, prompts and responses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _about(record: RunRecord) -> dict[str, Any]:
 
 
 def _lines(studio: Studio, record: RunRecord) -> list[dict[str, Any]]:
-    """The operations of a run with their requests, as far as the cache has them."""
+    """The operations of a run with their requests, if the cache has them."""
     cache = cache_of(studio, record)
     try:
         return [{**line, "asked": asked_of(line, cache)} for line in studio.history.graph(record.run)]

@@ -39,7 +39,7 @@ scheme vote(question: str) -> int:
     Generate(k=3) answer(question)
     Vote()
 """
-"""What is in the editor where the folder has no program."""
+"""The initial text of the editor if the folder has no program."""
 
 _Source = Annotated[str, Meta(max_length=1_000_000)]
 
@@ -60,7 +60,7 @@ class TextPosition(Text, frozen=True):
 
 @final
 class Saved(Text, frozen=True):
-    """A program to save, and the text of its file as the page knows it."""
+    """A program to save, and the previous text of its file as the page has it."""
 
     before: _Source
 
@@ -115,7 +115,7 @@ def playground(request: Request) -> Response:
 
 
 def _program(studio: Studio, name: str) -> Path:
-    """The file of a program. Raises UsageError for one that is not in the folder, or is none."""
+    """The file of a program. Raises UsageError for one that is outside the folder, or is not a program."""
     if not name.endswith(SUFFIX):
         raise UsageError(f"`{name}` is not a program", help="its name ends in .got")
     return studio.file(name)

@@ -1,4 +1,5 @@
-"""A run: its graph, its thoughts and its time line, also while it runs; and a run again from an operation."""
+"""A run: its graph, its thoughts and its time line, also while it runs; and repetitions of a run from an
+operation on."""
 
 from __future__ import annotations
 
@@ -31,15 +32,15 @@ from gotlang.studio.views import PageView, as_json, content
 _SCRIPTS: Final = ("graph.js", "time.js", "draw.js", "panel.js", "move.js", "run.js")
 _VIEW: Final = PageView("run.html", ("graph.css", "run.css"), ("editing.js", *_SCRIPTS))
 _TAIL: Final = 2000
-"""Characters at the end of a response that are shown while it comes."""
+"""Maximum number of characters at the end of a response that are shown while it arrives."""
 _MOST_STREAMS: Final = 200
-"""Operations whose responses are shown while they come."""
+"""Maximum number of operations whose responses are shown while they arrive."""
 _PATIENCE: Final = 4
-"""The page gets a graph that has grown after at least so many times the processor time of the last one."""
+"""Minimum interval between graphs, in multiples of the processor time of the last one."""
 
 
 def run(request: Request) -> Response:
-    """The page, which asks for its graph once it is there, and then for prompts and responses."""
+    """The page, which first requests its graph, and then prompts and responses."""
     studio, record = studio_of(request), record_of(request, "run")
     about = _about(studio, record)
     data = {**shown(record, ()), **about, "said": studio.processes.said(record.run), "reading": True}
@@ -48,7 +49,7 @@ def run(request: Request) -> Response:
 
 @relaxed_gc()
 def graph(request: Request) -> Response:
-    """The operations of the run as they are now. All else comes with the details, when these are drawn."""
+    """The current operations of the run. Everything else is loaded with the details, when these are drawn."""
     studio, record = studio_of(request), record_of(request, "run")
     lines = list(studio.history.graph(record.run))
     return as_json(shown(record, [execution(lines, record.run)] if lines else ()))
@@ -116,7 +117,7 @@ def events(request: Request) -> Response:
 
 
 def _progress(record: RunRecord, lines: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """What is known of a run that goes on."""
+    """The known facts about a running run."""
     asked = [source for line in lines for one in line.get("asked", ()) for source in one["sources"]]
     paid, cached = asked.count("model"), len(asked) - asked.count("model") - asked.count("skipped")
     running = sum(line["state"] == "running" for line in lines)
@@ -129,14 +130,14 @@ def _progress(record: RunRecord, lines: Sequence[dict[str, Any]]) -> Iterator[tu
 
 @final
 class Again(Struct, frozen=True):
-    """A run once more within limits; with an edit, from that operation on with another prompt."""
+    """A repetition of a run within limits; with an edit, from that operation on with another prompt."""
 
     limits: RunLimits
     edit: EditedRequest | None = None
 
 
 async def again(request: Request) -> Response:
-    """Run it again; the name of the new run. Raises UsageError."""
+    """Repeat a run; returns the name of the new run. Raises UsageError."""
     order = await content(request, Again)
     return await asyncio.to_thread(_again, studio_of(request), record_of(request, "run"), order)
 
@@ -152,7 +153,7 @@ def _again(studio: Studio, record: RunRecord, order: Again) -> Response:
 
 
 def _edits_of(studio: Studio, record: RunRecord) -> list[EditedRequest]:
-    """The edits that a run was made with: a further one is added to them."""
+    """The edits that a run was made with, to which another one is added."""
     path = record.settings.get("edited")
     return read_edits(studio.file(path)) if isinstance(path, str) else []
 

@@ -1,4 +1,4 @@
-"""Runs: all that was run in the folder, the latest first, and a form to run a program."""
+"""Runs: all records of the folder, the latest first, and a form to run a program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gotlang.studio.views import PageView, as_json, content
 
 LINK = ("Runs", "/")
 ADDRESSES: Final = {"run": "/runs/{}", "eval": "/rows/{}", "compare": "/rows/{}", "tune": "/studies/{}"}
-"""Where a record is shown, by its kind."""
+"""The address of a record, by its kind."""
 _VIEW = PageView("runs.html", scripts=("runs.js",))
 
 
@@ -38,7 +38,7 @@ def runs(request: Request) -> Response:
 
 
 def listed(request: Request) -> Response:
-    """The entries alone, for a page that is open."""
+    """Only the entries, for a page that is open."""
     return as_json(entries(studio_of(request)))
 
 
@@ -79,7 +79,7 @@ def program(request: Request) -> Response:
 
 @final
 class RunRequest(Struct, frozen=True):
-    """What to run: a file of the folder, a scheme, inputs as texts, a model (None: as configured)."""
+    """A run to start: a file of the folder, a scheme, inputs as texts, a model (None: as configured)."""
 
     file: str
     scheme: str
@@ -89,7 +89,7 @@ class RunRequest(Struct, frozen=True):
 
 
 async def start(request: Request) -> Response:
-    """Start a run; its name. Raises UsageError, CompileError."""
+    """Start a run; returns its name. Raises UsageError, CompileError."""
     order = await content(request, RunRequest)
     return await asyncio.to_thread(_start, studio_of(request), order)
 
@@ -116,7 +116,7 @@ class Tags(Struct, frozen=True):
 
 
 async def tag(request: Request) -> Response:
-    """Give a record other tags. Raises UsageError."""
+    """Replace the tags of a record. Raises UsageError."""
     studio, name = studio_of(request), request.path_params["name"]
     given = await content(request, Tags)
     if studio.history.named(name) is None:

@@ -31,7 +31,7 @@ def study(request: Request) -> Response:
 
 
 def events(request: Request) -> Response:
-    """That there is more to see."""
+    """Notifications that there is more to see."""
     return followed(request, "tune")
 
 
