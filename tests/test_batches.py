@@ -264,7 +264,7 @@ def test_results_that_cannot_be_read_are_not_paid_twice(tmp_path: Path, spoiled:
         assert errors, found
         for words in errors:
             assert "batch_0 cannot be " in words and "the next run continues with it" in words
-            assert f"without {path} it sends all anew" in words
+            assert f"without {path} it sends all again" in words
         assert len(server.batches) == 1
         server.spoiled = ""
         found = use(server, tmp_path, lambda model: ask_all(model, requests))

@@ -264,7 +264,7 @@ class BatchWire:
         """Stop waiting for its results. It stays recorded, for the next run."""
         self._unknown.update(batch.lines)
         path = escaped(str(self._pending.path(batch)))
-        words = f"{batch.shown} {words}; the next run continues with it (without {path} it sends all anew)"
+        words = f"{batch.shown} {words}; the next run continues with it (without {path} it sends all again)"
         self._deliver(batch, {}, NoResponse(words, arrived=True, final=True))
 
     def _deliver(

@@ -26,7 +26,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
             "GOT0326",
             "`Aggregate` does not show the thoughts that it combines",
             node.operands[0].span,
-            help="show them to the prompt, as `thoughts`; to start anew, write `Generate` as a first step",
+            help="show them to the prompt, as `thoughts`; to start again, write `Generate` as a first step",
         )
     return found
 

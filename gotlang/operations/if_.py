@@ -107,7 +107,7 @@ def estimate_branches(step: Branching, scope: FlowScope, e: Estimating) -> Resul
 BLOCK = BlockRecord(
     name="if",
     usage="`if condition:`, `elif`, `else:`",
-    doc="the first block whose condition holds; without `else`, the thoughts go through where none does",
+    doc="the first block whose condition is true; if none is, and without `else`, the pool is unchanged",
     step=If,
     text="if from {pool}",
     verify=_verify,

@@ -118,7 +118,7 @@ def _further(before: Flow, after: Flow, rounds: Amount) -> Flow:
 BLOCK = BlockRecord(
     name="repeat",
     usage="`repeat n:`, `repeat n until condition:`",
-    doc="the block on its own result, so many times or until a condition holds",
+    doc="the block on its own result, a number of times or until a condition is true",
     step=Repeat,
     text="repeat {count}[ as {counter:name}][ until {until}] from {pool}",
     verify=_verify,
