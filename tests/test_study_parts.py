@@ -357,7 +357,9 @@ def test_what_is_written_is_canonical() -> None:
 def test_any_instruction_is_read_back(text: str) -> None:
     if any(mark in text for mark in ("{{", "{%", "{#")) or any(0xD800 <= ord(c) <= 0xDFFF for c in text):
         return
-    text = text.replace("\r", "") or "x"
+    text = text.replace("\r", "")
+    if not text.strip():  # no prompt may have such a text, and `usable` refuses it
+        return
     program = compile(PROGRAM, "s.got")
     try:
         done = rewritten(program.compilation, {}, {"guess": PromptTexts(text)})
