@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from gotlang.evaluate.comparison import Contender
     from gotlang.evaluate.evaluation import Evaluation as Evaluation
     from gotlang.evaluate.evaluation import RowRun as RowRun
+    from gotlang.evaluate.rows import ColumnMatch as ColumnMatch
     from gotlang.evaluate.rows import Dataset as Dataset
-    from gotlang.evaluate.rows import Matching as Matching
     from gotlang.evaluate.tests import TestReport as TestReport
     from gotlang.evaluate.tests import TestResult as TestResult
     from gotlang.evaluate.threshold import Threshold as Threshold

@@ -122,8 +122,8 @@ def restrict(
     atexit.register(signal.setitimer, signal.ITIMER_PROF, 0)
     for kind, most in (("AS", 2 * limits.memory * MEGABYTE + _SHARED), ("CORE", 0)):
         resource.setrlimit(getattr(resource, f"RLIMIT_{kind}"), (most, most))
-    said = _Said(limits.output * MEGABYTE, lambda: ended(f"more than {limits.output} MB of output"))
-    sys.stdout, sys.stderr = _Counted(sys.stdout, said), _Counted(sys.stderr, said)
+    said = _OutputLimit(limits.output * MEGABYTE, lambda: ended(f"more than {limits.output} MB of output"))
+    sys.stdout, sys.stderr = _CountedStream(sys.stdout, said), _CountedStream(sys.stderr, said)
     sys.dont_write_bytecode = True
     sys.addaudithook(_Watch(hosts, writable))
 
@@ -138,7 +138,7 @@ def _resident(resource: ModuleType) -> int:
 
 
 @final
-class _Said:
+class _OutputLimit:
     """The number of bytes that may still be printed."""
 
     def __init__(self, left: int, ended: Callable[[], None]) -> None:
@@ -153,10 +153,10 @@ class _Said:
 
 
 @final
-class _Counted:
+class _CountedStream:
     """A stream whose output is counted."""
 
-    def __init__(self, stream: TextIO, said: _Said) -> None:
+    def __init__(self, stream: TextIO, said: _OutputLimit) -> None:
         self._stream = stream
         self._said = said
 

@@ -48,7 +48,7 @@ class ResponseLogprobs(Struct, frozen=True, eq=False, gc=False):
 
 
 @final
-class Judged(Struct, frozen=True, eq=False):
+class Judgment(Struct, frozen=True, eq=False):
     """What is known of a thought's quality: its score (`lower`: a lower one is better), whether it is valid,
     the numbers that models returned for it (`asked`), which stay if `Improve(keep=true)` has `kept` it.
     `claim` is whether the score reaches its `best`, or the error if it is better than that."""
@@ -62,7 +62,7 @@ class Judged(Struct, frozen=True, eq=False):
 
 
 NO_RESPONSE = ResponseLogprobs()
-_NOT_JUDGED = Judged()
+_NOT_JUDGED = Judgment()
 
 
 class Thought(Struct, frozen=True, eq=False):
@@ -82,7 +82,7 @@ class Thought(Struct, frozen=True, eq=False):
     usd: float | None = None
     call: str | None = None
     response: ResponseLogprobs = NO_RESPONSE
-    judged: Judged = _NOT_JUDGED
+    judged: Judgment = _NOT_JUDGED
 
     empty: ClassVar[bool] = False
     """Whether it is the empty thought that a pipeline starts with, which has no value, not even `none`."""
@@ -136,7 +136,7 @@ class Thought(Struct, frozen=True, eq=False):
         return -judged.score if judged.lower else judged.score
 
     def found(self, **judged: Any) -> Self:
-        """The same thought with other fields of `Judged`."""
+        """The same thought with other fields of `Judgment`."""
         return replace(self, judged=replace(self.judged, **judged))
 
     def known(

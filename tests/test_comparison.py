@@ -73,7 +73,7 @@ def test_baselines_are_made_from_the_prompt_that_answers_in_one_go() -> None:
     assert kinds(best.scheme) == ["Generate", "Score", "KeepBestN", "GroundTruth"]
     assert kinds(vote.scheme) == ["Generate", "Vote", "Score", "GroundTruth"]
     asks = [side.scheme.body.steps[0] for side in (single, best, vote)]
-    assert all(isinstance(ask, ir.Sampling) and ask.prompt == "guess" for ask in asks)
+    assert all(isinstance(ask, ir.SampledStep) and ask.prompt == "guess" for ask in asks)
     assert [side.samples for side in (single, best, vote)] == [1, 5, 7]
     assert with_samples(program(), best, 9).name == "best-of-9"
     assert contenders(program(), ["io", "vote-of-n"])[1].samples == MATCHED

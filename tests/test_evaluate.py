@@ -16,7 +16,7 @@ from gotlang.errors import RunError, UsageError
 from gotlang.evaluate.comparison import ComparedScheme, assemble
 from gotlang.evaluate.evaluation import Evaluation, RowRun, run_each
 from gotlang.evaluate.evaluation import evaluate as evaluate_rows
-from gotlang.evaluate.rows import Dataset, Matching, Row, looks_at_truth, read_dataset
+from gotlang.evaluate.rows import ColumnMatch, Dataset, Row, looks_at_truth, read_dataset
 from gotlang.evaluate.threshold import threshold
 from gotlang.metric import LARGEST, ScoreKind, metric_of
 from gotlang.models.simulated import SimulatedModel
@@ -49,7 +49,7 @@ def program() -> Program:
 
 
 def dataset(rows: list[Row]) -> Dataset:
-    return Dataset("rows", tuple(rows), Matching({}, ()))
+    return Dataset("rows", tuple(rows), ColumnMatch({}, ()))
 
 
 def evaluate(

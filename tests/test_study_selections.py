@@ -21,7 +21,7 @@ from support.studies import guess_plan
 from gotlang.api import Options, Session
 from gotlang.cache.memory import MemoryCache
 from gotlang.tune.plan import StudyPlan
-from gotlang.tune.points import Noted, PointRunner
+from gotlang.tune.points import CellSamples, PointRunner
 from gotlang.tune.selections import SelectionStatistics, gains_of
 from gotlang.tune.space import Dimension, Point, Space, space_of
 from gotlang.tune.study import tune
@@ -55,13 +55,13 @@ def test_a_step_is_counted_as_often_as_a_run_comes_there() -> None:
     assert gains_of([(4, {"a": once}), (4, {"a": thrice}), (4, {})]) == {"a": [0.5, 0.75, 0.0]}
 
 
-def noted(plan: StudyPlan, point: Point, *, early: bool) -> Noted:
+def noted(plan: StudyPlan, point: Point, *, early: bool) -> CellSamples:
     """What a point asked for and selected on the rows of a plan."""
 
-    async def go() -> Noted:
+    async def go() -> CellSamples:
         options = Options(seed=3, cache=MemoryCache(), batching=False, prefer="cost" if early else "latency")
         async with Session(plan.program, options) as session:
-            found = Noted()
+            found = CellSamples()
             await PointRunner(plan, space_of(plan), session).rows(point, plan.read_rows().rows, noted=found)
             return found
 

@@ -18,7 +18,7 @@ from gotlang.diagnostics import suggestion
 from gotlang.errors import ReadError, UsageError
 
 if TYPE_CHECKING:
-    from gotlang.api import Matching, Options, Program, Scheme
+    from gotlang.api import ColumnMatch, Options, Program, Scheme
     from gotlang.program import CheckedProgram
     from gotlang.types import Type
 
@@ -176,7 +176,7 @@ def _from_data(
     return values
 
 
-def report_inferred(found: Matching) -> None:
+def report_inferred(found: ColumnMatch) -> None:
     """Report on stderr which columns were inferred."""
     if inferred := ", ".join(f"{name} ← {found.columns[name]}" for name in found.inferred):
         complain(f"inferred columns: {inferred} (override with --map)")

@@ -22,7 +22,7 @@ from gotlang.runtime.sampler.events import (
     Ended,
     Event,
     Failure,
-    Retrying,
+    Retry,
     RowsEnded,
     Started,
     Streamed,
@@ -78,7 +78,7 @@ class Progress:
         self.unsaved = 0
         self.nodes: dict[str, RowsEnded] = {}
         self._trouble = ""
-        self._retry: tuple[Retrying, float] | None = None
+        self._retry: tuple[Retry, float] | None = None
         self._out: tuple[float, str] | None = None
         self._now = now
         self._started = now()
@@ -105,7 +105,7 @@ class Progress:
             case Failure():
                 self.failed += 1
                 self.lost += event.fatal
-            case Retrying():
+            case Retry():
                 self._retry = event, self._now()
                 self._out = self._out or (self._now(), time.strftime("%H:%M:%S"))
             case RowsEnded():

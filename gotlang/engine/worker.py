@@ -94,7 +94,7 @@ class RowReply:
 
 @final
 @dataclass(slots=True)
-class _Told:
+class _Reported:
     """The amounts of a budget that replies have reported so far."""
 
     charged: Charge = NO_CHARGE
@@ -123,7 +123,7 @@ class Worker:
         self._session: Session | None = None
         self._runners: dict[str, tuple[MeasurementJob, Runner]] = {}
         self._budgets: dict[str, SharedBudget] = {}
-        self._told: dict[int, _Told] = {}
+        self._told: dict[int, _Reported] = {}
 
     async def open(self, share: float) -> Opened | GotError:
         """Open the session, with a share of limits per minute. Returns the error if that fails."""
@@ -210,7 +210,7 @@ class Worker:
         counted: RowsEnded,
         notes: Notes | None,
     ) -> RowReply:
-        session, told = self._session, self._told.setdefault(id(budget), _Told())
+        session, told = self._session, self._told.setdefault(id(budget), _Reported())
         assert session is not None
         reply = RowReply(
             run,

@@ -90,7 +90,7 @@ class _Rows(Sequence[Row]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Matching:
+class ColumnMatch:
     """Columns by input (`truth` among them); `inferred` are the inputs whose column rule 3 found."""
 
     columns: dict[str, str]
@@ -105,7 +105,7 @@ class Dataset:
 
     name: str
     rows: Sequence[Row]
-    matching: Matching
+    matching: ColumnMatch
     selection: RowSelection = ALL
 
     def __len__(self) -> int:
@@ -177,7 +177,7 @@ def read_dataset(
 
 def match(
     table: Table, inputs: Mapping[str, Type], truth: Type | None, mapping: Mapping[str, str]
-) -> Matching:
+) -> ColumnMatch:
     """The columns for a scheme's inputs, and for the known answer if `truth` is its type.
 
     Raises UsageError if an input has no column, or if several are possible.
@@ -218,7 +218,7 @@ def match(
                 f"{table.path} has several columns that may be the known answer: {', '.join(several)}",
                 help=f"choose one: `--map {TRUTH}={several[0]}`",
             )
-    return Matching(columns, tuple(inferred))
+    return ColumnMatch(columns, tuple(inferred))
 
 
 def readable(table: Table, column: str, type_: Type) -> bool:

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from gotlang.ir import program as ir
 from gotlang.ir.lines import with_lines
-from gotlang.ir.model_scores import ONE, START_POOL, Asking, with_question
-from gotlang.ir.names import PAIR, ROUND, Naming
+from gotlang.ir.model_scores import ONE, START_POOL, ModelScoreSteps, with_question
+from gotlang.ir.names import PAIR, ROUND, IrNames
 from gotlang.ir.prompts import build_metric, build_param, build_prompt
 from gotlang.ir.text import line_text
 from gotlang.operations import OPERATIONS
@@ -94,9 +94,9 @@ class Builder:
 
     def __init__(self, checked: Checked, given: Iterable[str]) -> None:
         self.checked = checked
-        self.naming = Naming(given)
+        self.naming = IrNames(given)
         symbols = checked.symbols
-        self.asking = Asking(
+        self.asking = ModelScoreSteps(
             symbols.asking,
             checked.arguments,
             lambda score: dict(symbols.scores[score].parameters),

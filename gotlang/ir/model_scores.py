@@ -44,7 +44,7 @@ def with_question(program: ir.Program) -> ir.Program:
 
 
 @final
-class Asking(Struct, frozen=True):
+class ModelScoreSteps(Struct, frozen=True):
     """Adds steps that call `scores` before the step whose expressions use them.
 
     `arguments` are those of calls, by parameter, `types` the types of a score's parameters; `fresh` creates

@@ -18,7 +18,7 @@ PAIR, ROUND = "%pair", "%round"
 
 
 @final
-class Naming:
+class IrNames:
     """The pools of the names and labels in scope at a place of one scheme or score; `given` are its
     parameters.
 

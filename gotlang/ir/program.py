@@ -34,7 +34,7 @@ from gotlang.operations.repeat import Repeat as Repeat
 from gotlang.operations.repeated import Repeated as Repeated
 from gotlang.operations.retrieve import Retrieve as Retrieve
 from gotlang.operations.sampled import EarlyStop as EarlyStop
-from gotlang.operations.sampled import Sampling as Sampling
+from gotlang.operations.sampled import SampledStep as SampledStep
 from gotlang.operations.scheme_call import Invoke as Invoke
 from gotlang.operations.score import Score as Score
 from gotlang.operations.search import Search as Search

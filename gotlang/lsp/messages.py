@@ -17,7 +17,7 @@ class _InvalidMessage(NamedTuple):
 
 
 @final
-class Answering(LanguageServerProtocol):
+class GotProtocol(LanguageServerProtocol):
     """The protocol of pygls, which by itself only logs messages that it cannot parse and those after
     `shutdown`."""
 
@@ -58,8 +58,8 @@ class Answering(LanguageServerProtocol):
 
 def _fault(message: dict[str, Any]) -> str | None:
     """The error in an invalid message."""
-    if message["jsonrpc"] != Answering.VERSION:
-        return f"`jsonrpc` must be {Answering.VERSION}"
+    if message["jsonrpc"] != GotProtocol.VERSION:
+        return f"`jsonrpc` must be {GotProtocol.VERSION}"
     if "method" in message and not _is_id(message.get("id", 0)):
         return "`id` must be an integer or a string"
     return None

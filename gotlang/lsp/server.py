@@ -18,7 +18,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from gotlang.editing.documents import SUFFIX, Document, analyzed
 from gotlang.errors import GotError
 from gotlang.files import read_source
-from gotlang.lsp.messages import Answering
+from gotlang.lsp.messages import GotProtocol
 from gotlang.lsp.texts import offset_at, position_at, range_of
 from gotlang.packages import package_file
 from gotlang.span import Source, Span
@@ -36,10 +36,10 @@ _NOT_OURS = ("node_modules", "__pycache__", "venv", "site-packages")
 class GotServer(LanguageServer):
     """A language server for one client. Features ask it for documents, and for places in their texts."""
 
-    protocol: Answering
+    protocol: GotProtocol
 
     def __init__(self) -> None:
-        super().__init__("gotc", __version__, protocol_cls=Answering)
+        super().__init__("gotc", __version__, protocol_cls=GotProtocol)
         self._documents: dict[str, tuple[object, Document]] = {}
         """Analyses by real path; of a file that is not open, with its time of change."""
         self._uris: dict[str, str] = {}

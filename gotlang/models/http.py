@@ -48,7 +48,7 @@ from gotlang.models.endpoint import Endpoint, EndpointNames, find_endpoint, url_
 from gotlang.models.failures import HttpResponse, RequestFailure, back_off
 from gotlang.models.limits import ROUND_TRIP_S, EndpointGate, Outage, TokenEstimates
 from gotlang.models.prices import price_of
-from gotlang.models.streams import Hearing, PartialResponse, held_back
+from gotlang.models.streams import PartialResponse, StreamListener, held_back
 from gotlang.models.tokens import estimate_tokens, request_tokens
 from gotlang.models.wire import HttpWire, Wire
 
@@ -332,7 +332,9 @@ class HttpModel(Model):
         call.permit.failed(None if outcome.lost else outcome.usage or Usage())
         return outcome
 
-    def _hearing(self, call: _Call, asked: int, known: Capabilities, cut: Sequence[str]) -> Hearing | None:
+    def _hearing(
+        self, call: _Call, asked: int, known: Capabilities, cut: Sequence[str]
+    ) -> StreamListener | None:
         """The parser of a stream if there is a listener."""
         listen = call.permit.listen
         if listen is None or self.fold is None or "stream" in known.refused:
@@ -346,7 +348,7 @@ class HttpModel(Model):
         def read(payload: dict[str, Any]) -> Sequence[Completion]:
             return self.parse(payload).completions
 
-        return Hearing(self.fold(), asked, listen, show, self._clock, read)
+        return StreamListener(self.fold(), asked, listen, show, self._clock, read)
 
     def _succeeded(self, call: _Call, reply: Reply, asked: int) -> Reply:
         """The reply with all that was sent for it. The refusals learned on the way are now proven."""
@@ -460,7 +462,7 @@ def read_body(
 
 
 def read_stream(
-    hearing: Hearing,
+    hearing: StreamListener,
     parse: Callable[[dict[str, Any]], ParsedResponse],
     request: Request,
     n: int,

@@ -207,13 +207,13 @@ def _check_vendor(name: str, spec: str, options: ModelOptions) -> None:
 
 def specs_named(program: Program) -> set[str | None]:
     """The models that a program's prompts and steps name, as written; None among them if one is computed."""
-    from gotlang.ir.program import Sampling, ValidateAndImprove
+    from gotlang.ir.program import SampledStep, ValidateAndImprove
     from gotlang.syntax.expressions import Constant
 
     settings = [setting for prompt in program.prompts for setting in prompt.settings]
     for body in program.bodies.values():
         for step in body.all_steps():
-            if isinstance(step, Sampling | ValidateAndImprove):
+            if isinstance(step, SampledStep | ValidateAndImprove):
                 settings.extend(step.settings)
     values = [value for name, value in settings if name == "model"]
     return {str(value.value) if isinstance(value, Constant) else None for value in values}

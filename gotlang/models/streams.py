@@ -174,7 +174,7 @@ class ResponsesFold(PartialResponse):
         return {"status": "failed" if self.error else "completed", "output": [said], "error": self.error}
 
 
-class Hearing:
+class StreamListener:
     """A stream with a listener, which receives each text so far as it is shown, without what may be the
     beginning of a secret, and decides when each completion can be ended. `stopped` are the texts of those, by
     number. `broken`: an event was not of the protocol."""

@@ -14,7 +14,7 @@ from gotlang.types import EMPTY
 
 
 @final
-class Aggregate(sampled.Sampling, frozen=True):
+class Aggregate(sampled.SampledStep, frozen=True):
     """`Aggregate`: k samples for all thoughts together."""
 
 

@@ -19,7 +19,7 @@ QUESTION: Final = "ask__person"
 
 
 @final
-class Ask(sampled.Sampling, frozen=True):
+class Ask(sampled.SampledStep, frozen=True):
     """`Ask`: a person's answer for each thought."""
 
 

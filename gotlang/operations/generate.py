@@ -15,7 +15,7 @@ from gotlang.scope import PoolType
 
 
 @final
-class Generate(sampled.Sampling, frozen=True):
+class Generate(sampled.SampledStep, frozen=True):
     """`Generate`: k samples for each thought."""
 
 

@@ -18,7 +18,7 @@ from gotlang.types import BOOL, EMPTY
 
 
 @final
-class Improve(sampled.Sampling, frozen=True):
+class Improve(sampled.SampledStep, frozen=True):
     """`Improve`: k samples for each thought; with `keep` the thought stays, before the new ones."""
 
     keep: bool = False

@@ -69,7 +69,7 @@ class EarlyStop(Struct, frozen=True):
         )
 
 
-class Sampling(Step, frozen=True):
+class SampledStep(Step, frozen=True):
     """`until` ends sampling at the first thought for which it is true. The early-stopping pass sets `stop`,
     the batching pass `batched` (all samples in one request if the endpoint supports `n`)."""
 
@@ -82,7 +82,7 @@ class Sampling(Step, frozen=True):
     stop: EarlyStop | None = None
 
 
-SamplingT = TypeVar("SamplingT", bound=Sampling)
+SamplingT = TypeVar("SamplingT", bound=SampledStep)
 
 
 def check_prompt(node: n.Step, c: Checking, scope: Scope, *, single: bool) -> PoolType:
@@ -105,7 +105,7 @@ def build(kind: type[SamplingT]) -> Callable[[n.Step, Building], SamplingT]:
     return make
 
 
-def verify_request(step: Sampling, v: Verifying, scope: Scope) -> PoolType:
+def verify_request(step: SampledStep, v: Verifying, scope: Scope) -> PoolType:
     """Verify the request; `single` tells whether one response yields one thought."""
     result, many = v.prompt(step.prompt, step.arguments, scope)
     v.settings(step.settings, scope)
@@ -125,7 +125,7 @@ def samples(step: Step, declared: Declared) -> frozenset[Effect]:
 
 
 def estimate_samples(
-    step: Sampling, scope: FlowScope, e: Estimating, *, together: bool = False, started: bool = False
+    step: SampledStep, scope: FlowScope, e: Estimating, *, together: bool = False, started: bool = False
 ) -> Result:
     """Samples for each thought, or for all `together`. `started`: sampling may be over before it begins,
     because of a thought that is in the pool already."""
@@ -155,7 +155,7 @@ def estimate_samples(
 
 
 def _stopped(
-    step: Sampling, e: Estimating, calls: Amount, k: Amount, places: Amount, started: bool
+    step: SampledStep, e: Estimating, calls: Amount, k: Amount, places: Amount, started: bool
 ) -> tuple[Amount, Amount, Amount]:
     """The calls, requests and rounds of a sampling step that may end after any round."""
     low, high = calls.bounds
@@ -175,7 +175,7 @@ def _stopped(
 
 
 async def sample(
-    step: Sampling,
+    step: SampledStep,
     thoughts: Thoughts,
     running: Running,
     *,
@@ -198,7 +198,7 @@ async def sample(
         calls = [call for _, call in running.try_each(thoughts, make)]
     if k == 1 and len(calls) == 1 and not (calls[0].retries or beside or step.stop or step.until):
         return await _only(thoughts, calls[0], running)  # as in most steps
-    kept = _Kept(running, step, list(beside))
+    kept = _SampledThoughts(running, step, list(beside))
     responses = Responses(running, calls, k, step.batched)
     # In rounds of doubling size, if sampling may end early and that is worth the time. Otherwise all at once,
     # but nothing if it is over before it began.
@@ -283,12 +283,12 @@ class Responses:
 
 
 @final
-class _Kept:
+class _SampledThoughts:
     """The thoughts that one operation has sampled so far, and whether they are enough."""
 
     __slots__ = ("_looked_at", "_perfect", "over", "running", "step", "thoughts")
 
-    def __init__(self, running: Running, step: Sampling, thoughts: list[Thought]) -> None:
+    def __init__(self, running: Running, step: SampledStep, thoughts: list[Thought]) -> None:
         self.running = running
         self.step = step
         self.thoughts = thoughts
@@ -335,7 +335,7 @@ def one_call(step: Step, remaining: Remaining) -> int:
     return 1
 
 
-def label(step: Sampling) -> StepLabel:
+def label(step: SampledStep) -> StepLabel:
     """The prompt, and the settings of the step."""
     settings: list[tuple[str, Any]] = [("k", step.k), *step.settings]
     return StepLabel(

@@ -19,7 +19,7 @@ def batch_requests(program: ir.Program) -> ir.Program:
 
     def change(region: ir.Region) -> ir.Region:
         steps = (
-            replace(s, batched=True) if isinstance(s, ir.Sampling | ir.Score) else s for s in region.steps
+            replace(s, batched=True) if isinstance(s, ir.SampledStep | ir.Score) else s for s in region.steps
         )
         return replace(region, steps=tuple(steps))
 

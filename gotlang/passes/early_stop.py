@@ -60,7 +60,7 @@ def _marked(
         inside = {name for expression in own_expressions(found[0]) for name in free_names(expression)}
         return found[0] if step.result not in inside else None
 
-    def ending(index: int, step: ir.Sampling) -> ir.EarlyStop | str:
+    def ending(index: int, step: ir.SampledStep) -> ir.EarlyStop | str:
         """The condition that ends a sampling step early, or why there is none."""
         if step.until is not None:
             return "it has an `until` of its own"
@@ -85,7 +85,7 @@ def _marked(
 
     out = list(region.steps)
     for index, step in enumerate(region.steps):
-        if isinstance(step, ir.Sampling):
+        if isinstance(step, ir.SampledStep):
             found = ending(index, step)
             if isinstance(found, str):
                 told(step, found)

@@ -80,7 +80,7 @@ def _not_shared(of_pass: str, program: ir.Program) -> Iterator[Remark]:
 def _batched(of_pass: str, program: ir.Program) -> Iterator[Remark]:
     effects = Effects(program)
     for declared, step in _steps(program):
-        if isinstance(step, ir.Sampling | ir.Score) and "samples" in effects.of(step):
+        if isinstance(step, ir.SampledStep | ir.Score) and "samples" in effects.of(step):
             yield _remark(of_pass, declared, step, True, "its samples may be in one request")
         elif isinstance(step, ir.Validate | ir.ValidateAndImprove) and "samples" in effects.of(step):
             text = "it takes one sample of each request, so there is nothing to batch"
@@ -94,6 +94,6 @@ def _ended_early(of_pass: str, before: ir.Program, after: ir.Program) -> Iterato
         if id(step) in why:
             yield _remark(of_pass, declared, step, False, why[id(step)])
     for declared, step in _steps(after):
-        if isinstance(step, ir.Sampling) and step.stop is not None:
+        if isinstance(step, ir.SampledStep) and step.stop is not None:
             text = f"it ends once `{step.stop.score}` reaches its `best`"
             yield _remark(of_pass, declared, step, True, text)

@@ -308,7 +308,7 @@ class History:
         """A run's operations, in the order they were added; of a run that is running, or was killed, as far
         as it got. Raises UsageError."""
         if not (self.folder / f"{name}.graph.jsonl").is_file():
-            return iter(Following(self.live(name)).more().operations)
+            return iter(LiveGraphReader(self.live(name)).more().operations)
         again = f"`gotc run --resume {name}` creates it again, with responses from the cache"
         return self._lines(f"{name}.graph.jsonl", _operation, again)
 
@@ -350,7 +350,7 @@ class History:
 
 
 @final
-class Following:
+class LiveGraphReader:
     """The live graph of a run as written so far, which `more` continues to read."""
 
     def __init__(self, path: Path) -> None:

@@ -302,7 +302,7 @@ class Execution:
         settings: ir.Arguments,
         thoughts: Thought | Sequence[Thought],
         turn: int = 0,
-        talk: Talking | None = None,
+        talk: Conversation | None = None,
     ) -> ModelPromptCall:
         """`talk` is the conversation since the prompt."""
         context, frame = self.context, self.frame
@@ -436,7 +436,7 @@ async def in_parallel(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
-class Talking(Protocol):
+class Conversation(Protocol):
     """The conversation after a prompt, to which a request adds."""
 
     def goes_on(
@@ -470,7 +470,7 @@ class ModelPromptCall(Struct, eq=False):
     hedge: float | None = None
     retries: int = 0
     batched: int = 1
-    talk: Talking | None = None
+    talk: Conversation | None = None
     enough: Enough | None = None
     own: bool = False
 

@@ -148,13 +148,13 @@ class _Tree(Struct, eq=False):
 def search(x: Expander, step: ir.Search, frame: Frame, pool: Handle) -> Handle:
     """`search`: wave after wave, each laid out once the previous one has ended."""
     join = x.graph.add(Operation(step, "join", frame, step.result, frame.origin), (), held=1)
-    start = x.grow(step, frame, x.waits(step, frame, True), _Searching(x, step, join).begin)
+    start = x.grow(step, frame, x.waits(step, frame, True), _SearchRun(x, step, join).begin)
     x.graph.connect((start,), join)
     return handle_of(join, step.single)
 
 
 @final
-class _Searching:
+class _SearchRun:
     """One `search` while it runs."""
 
     def __init__(self, x: Expander, step: ir.Search, join: Operation) -> None:

@@ -93,7 +93,7 @@ def _type(annotation: Any) -> Any:
 @final
 class _Talk:
     """One sample: the turns of a model, and the results of its tools. Implements
-    `gotlang.runtime.execution.Talking`."""
+    `gotlang.runtime.execution.Conversation`."""
 
     def __init__(
         self, x: Expander, step: ir.Generate, frame: Frame, thought: Thought, offered: dict[str, ToolSchema]

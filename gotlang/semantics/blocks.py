@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gotlang.diagnostics import Fix, Label, Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.operations.match import Key, key_of, key_text, narrowed_by, options, possible
-from gotlang.operations.sampled import Sampling
+from gotlang.operations.sampled import SampledStep
 from gotlang.operations.search import BACKUPS, CLAUSES, SELECTIONS, selections
 from gotlang.scope import SKIPPED, UNKNOWN, Facts, Narrowed, PoolType, Scope, Variable
 from gotlang.semantics import conditions
@@ -293,7 +293,7 @@ def check_again(checker: BlockChecker, node: n.Step, scope: Scope) -> None:
     if node.again is None or not _is_repeat(checker, node.again):
         return
     name, report = node.operation.text, checker.report
-    if not issubclass(OPERATIONS[name].step, Sampling):
+    if not issubclass(OPERATIONS[name].step, SampledStep):
         help = "only a step that calls a model, a scheme's call and a block can be repeated"
         report.error("GOT0309", f"`{name}` cannot be repeated", node.again.span, help=help)
         return

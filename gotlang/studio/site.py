@@ -155,13 +155,13 @@ class StudioServer:
 
         studio.processes.tidy()
         try:
-            _Ending(config, studio).run(sockets=[self._socket])
+            _GracefulServer(config, studio).run(sockets=[self._socket])
         finally:
             studio.processes.close()
 
 
 @final
-class _Ending(uvicorn.Server):
+class _GracefulServer(uvicorn.Server):
     """Tells open streams that the server stops, before it waits for them."""
 
     def __init__(self, config: uvicorn.Config, studio: Studio) -> None:

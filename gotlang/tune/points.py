@@ -115,7 +115,7 @@ def excess(constraint: Constraint, quantity: float, baseline: float) -> float:
 
 @final
 @dataclass(slots=True)
-class Noted:
+class CellSamples:
     """The samples that cells requested, each as a number, and their selections."""
 
     asked: set[int] = field(default_factory=set)
@@ -132,7 +132,7 @@ class Noted:
         self.asked.clear()
         self.selections.clear()
 
-    def add(self, more: Noted) -> None:
+    def add(self, more: CellSamples) -> None:
         """Add other records."""
         self.asked |= more.asked
         add_selections(self.selections, more.selections)
@@ -174,7 +174,7 @@ class PointRunner:
         *,
         again: int = 0,
         answers: bool = False,
-        noted: Noted | None = None,
+        noted: CellSamples | None = None,
     ) -> list[Measured]:
         """Measure these rows; `again` counts how often they were measured before, each time with new samples.
         `answers` keeps the results. Their requests and selections are added to `noted`.
@@ -191,7 +191,7 @@ class PointRunner:
         return [structs.replace(m, answer=_shown(run.value)) for m, run in zip(measured, runs, strict=True)]
 
     async def _answered_runs(
-        self, runner: Runner, rows: Sequence[Row], noted: Noted | None = None
+        self, runner: Runner, rows: Sequence[Row], noted: CellSamples | None = None
     ) -> list[RowRun]:
         """Run rows, and repeat those with unanswered requests until the model responds: requests that fail
         while it responds to the untuned program count against the rows. Raises ModelError if it is out of
@@ -228,7 +228,9 @@ class PointRunner:
         told = guarded([runner.observe, observe], {})
         return await self._answered_runs(structs.replace(runner, observe=told), rows)
 
-    async def _run(self, runner: Runner, rows: Sequence[Row], noted: Noted | None = None) -> list[RowRun]:
+    async def _run(
+        self, runner: Runner, rows: Sequence[Row], noted: CellSamples | None = None
+    ) -> list[RowRun]:
         scheme = runner.program.scheme(runner.program.main or self.plan.scheme)
         metric = self.plan.program.metric(scheme)
         measures = self.plan.program.metrics(scheme)

@@ -82,7 +82,7 @@ def load_dspy() -> Any:
 
 @final
 @dataclass(slots=True)
-class Ran:
+class SchemeRun:
     """One run of the scheme with some texts: its score (more is better), its value, the calls of prompts.
 
     `feedback` describes what went wrong, for optimizers that use it.
@@ -94,7 +94,7 @@ class Ran:
     feedback: str = ""
 
 
-Run = Callable[[Mapping[str, PromptTexts], Mapping[str, Any]], Ran]
+Run = Callable[[Mapping[str, PromptTexts], Mapping[str, Any]], SchemeRun]
 """Runs the scheme with texts by prompt on the fields of an example, blocking."""
 
 
@@ -156,7 +156,7 @@ def module(dspy: Any, program: IR, prompts: Sequence[str], run: Run) -> Any:
             texts = {name: texts_of(program.prompt(name), getattr(self, name)) for name in prompts}
             broken = [name for name, text in texts.items() if not usable(program.prompt(name), text)]
             words = f"the text of {', '.join(broken)} no longer shows the inputs that it must"
-            ran = Ran(0.0, None, feedback=words) if broken else run(texts, fields)
+            ran = SchemeRun(0.0, None, feedback=words) if broken else run(texts, fields)
             trace = dspy.settings.trace
             if trace is not None:
                 for name, arguments, answer in ran.asked:
@@ -206,7 +206,7 @@ def dspy_module(
             raise UsageError(f"`{program.name}` has no prompt `{name}`")
     chosen = program.scheme(scheme).name
 
-    def run(texts: Mapping[str, PromptTexts], fields: Mapping[str, Any]) -> Ran:
+    def run(texts: Mapping[str, PromptTexts], fields: Mapping[str, Any]) -> SchemeRun:
         calls = PromptCalls(names)
 
         async def work() -> Result:
@@ -218,8 +218,8 @@ def dspy_module(
         try:
             result = run_to_end(work(), virtual=given.simulated)
         except RunError as error:
-            return Ran(0.0, None, calls.asked, error.message)
-        return Ran(result.score or 0.0, result.value, calls.asked)
+            return SchemeRun(0.0, None, calls.asked, error.message)
+        return SchemeRun(result.score or 0.0, result.value, calls.asked)
 
     made = module(load_dspy(), ir, names, run)
     made.program, made.prompts = program, names
@@ -293,7 +293,7 @@ class Attempts:
         self._loop = asyncio.get_running_loop()
         self.thread = threading.current_thread()
 
-    def run(self, texts: Mapping[str, PromptTexts], fields: Mapping[str, Any]) -> Ran:
+    def run(self, texts: Mapping[str, PromptTexts], fields: Mapping[str, Any]) -> SchemeRun:
         """One run, from a thread that is not the loop's. Raises StopOptimizer."""
         work = self.measure(changes(texts), self.rows[int(fields["row"])])
         try:
@@ -342,7 +342,7 @@ class Attempts:
                     self.found.usable += 1
                 self._tell()
 
-    async def measure(self, texts: Mapping[str, PromptTexts], row: Row) -> Ran:
+    async def measure(self, texts: Mapping[str, PromptTexts], row: Row) -> SchemeRun:
         """One run of one row with some texts."""
         calls = PromptCalls(self.prompts)
         (run,) = await self.points.run(texts, [row], calls)
@@ -350,7 +350,7 @@ class Attempts:
         self._of(texts)[row.number] = value
         self._count(texts)
         score = 0.0 if run.state == "failed" else self.score(value)
-        return Ran(score, value, calls.asked, self._feedback(run, value))
+        return SchemeRun(score, value, calls.asked, self._feedback(run, value))
 
     def _of(self, texts: Mapping[str, PromptTexts]) -> dict[int, float | None]:
         return self.values.setdefault(repr(sorted(texts.items(), key=str)), (texts, {}))[1]

@@ -19,7 +19,7 @@ from gotlang.errors import UsageError
 from gotlang.evaluate.rows import Row
 from gotlang.tune.allocation import FIRST, Allocation, Cells, PointFacts
 from gotlang.tune.plan import StudyPlan
-from gotlang.tune.points import Measured, Noted, PointRunner, excess, leads, mean
+from gotlang.tune.points import CellSamples, Measured, PointRunner, excess, leads, mean
 from gotlang.tune.prices import packed
 from gotlang.tune.sampler import Proposals
 from gotlang.tune.selections import SelectionStatistics, add
@@ -235,7 +235,7 @@ class StudySearch:
         return orphan if orphan is not None else self.store.claim(end)
 
     async def _run(self, number: int, cells: Cells, known: Mapping[int, Trial]) -> None:
-        noted = Noted()
+        noted = CellSamples()
         rows = await self._cells(cells, noted)
         if number == 0 and all(row.failure for row in rows) and len(rows) < len(self.train):
             rows += await self._cells(Cells(cells.point, len(rows), len(self.train)), noted)
@@ -256,7 +256,7 @@ class StudySearch:
         )
         self._show()
 
-    async def _cells(self, cells: Cells, noted: Noted) -> list[Measured]:
+    async def _cells(self, cells: Cells, noted: CellSamples) -> list[Measured]:
         """Measure cells: those beyond the train rows repeat these with new samples."""
         found: list[Measured] = []
         count, at = len(self.train), cells.first

@@ -16,7 +16,7 @@ from support.terminal import on_terminal
 from gotlang import run
 from gotlang.cli.progress import Progress
 from gotlang.options import Options
-from gotlang.runtime.sampler.events import Asked, Event, Retrying
+from gotlang.runtime.sampler.events import Asked, Event, Retry
 
 LABELS = """\
 simulate with "sim.py"
@@ -321,7 +321,7 @@ def test_progress_shows_retries(folder: Path) -> None:
     with OpenAIServer(lambda body, index: "positive", faults=[status(500), None]) as server:
         options = Options(model="openai:small", base_url=server.url, cache=None, observe=seen.append)
         run(folder / "labels.got", scheme="one", text="a", options=options)
-    (retry,) = [event for event in seen if isinstance(event, Retrying)]
+    (retry,) = [event for event in seen if isinstance(event, Retry)]
     progress = Progress(now=lambda: 1.0)
     progress(retry)
     assert f"retry 1 of 6 in {retry.seconds:.1f} s: HTTP 500" in progress.line()

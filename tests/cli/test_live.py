@@ -10,7 +10,7 @@ from support import slow
 from support.gotc import gotc, start
 from support.openai_server import OpenAIServer
 
-from gotlang.report.history import Following, History
+from gotlang.report.history import History, LiveGraphReader
 
 
 def test_a_run_that_is_killed_leaves_its_graph_as_far_as_it_got(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_line_that_is_not_whole_yet_waits_and_a_later_one_replaces_an_earlier(
         return json.dumps({"operation": number, "state": state, "thoughts": [], **about}) + "\n"
 
     path = tmp_path / "x.live.jsonl"
-    following = Following(path)
+    following = LiveGraphReader(path)
     assert following.more().operations == []
     path.write_text(line(0, "running") + line(1, "waiting")[:30])
     assert [one["state"] for one in following.more().operations] == ["running"]
@@ -73,7 +73,7 @@ def test_responses_that_stream_are_in_the_file_as_they_grow(tmp_path: Path) -> N
         model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-x", "OPENAI_MODEL": "small"}
         command = ("run", "say.got", "--input", "about=x", "--as", "s", "--stream", "--quiet")
         process = start(*command, cwd=tmp_path, **model)
-        following = Following(tmp_path / ".gotc" / "runs" / "s.live.jsonl")
+        following = LiveGraphReader(tmp_path / ".gotc" / "runs" / "s.live.jsonl")
         seen: list[str] = []
         while process.poll() is None:
             seen += [text for texts in following.more().streams.values() for text in texts.values()]
@@ -88,7 +88,7 @@ def test_a_response_that_begins_anew_replaces_what_was_there_and_the_end_takes_i
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "x.live.jsonl"
-    following = Following(path)
+    following = LiveGraphReader(path)
     path.write_text(
         '{"streamed":[0,7,0,"ab"]}\n{"streamed":[0,7,2,"c"]}\n{"streamed":[1,0,0,"x"]}\n{"streamed":[1]}\n'
     )

@@ -110,7 +110,7 @@ class Unsaved(Struct, frozen=True):
 
 
 @final
-class Retrying(Struct, frozen=True):
+class Retry(Struct, frozen=True):
     """A request failed for `reason`; retry `number` of `most` follows after this number of seconds."""
 
     model: str
@@ -144,7 +144,7 @@ class RowsEnded(Struct, frozen=True):
         return self.node, *counts, f"{self.calls / max(seconds, 1e-9):.1f}", dollars(self.usd)
 
 
-Event = Added | Started | Ended | Asked | Streamed | Failure | Unsaved | Retrying | RowsEnded
+Event = Added | Started | Ended | Asked | Streamed | Failure | Unsaved | Retry | RowsEnded
 Observer = Callable[[Event], None]
 
 

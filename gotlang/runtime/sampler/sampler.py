@@ -32,7 +32,7 @@ from gotlang.runtime.sampler.events import (
     Asked,
     MissingSample,
     Observer,
-    Retrying,
+    Retry,
     Sample,
     Streamed,
     Unsaved,
@@ -183,7 +183,7 @@ def _alone(found: Sample) -> Found:
 
 
 @final
-class _Sending(Permit, eq=False):
+class _RequestPermit(Permit, eq=False):
     """One request with its retries. `limit` is its deadline, `claimed` whether no other process sends it,
     `late` whether it missed its deadline."""
 
@@ -241,7 +241,7 @@ class _Sending(Permit, eq=False):
     def waiting(self, reason: str, number: int, most: int, seconds: float) -> None:
         """A retry follows after a wait."""
         if self.sampler.observe is not None:
-            self.sampler.observe(Retrying(self.pending.model.name, reason, number, most, seconds))
+            self.sampler.observe(Retry(self.pending.model.name, reason, number, most, seconds))
 
 
 @final
@@ -568,7 +568,7 @@ class Sampler:
         if self.stopping is not None:
             allowance.end()
             return pending.give_up(numbers, self.stopping, cut_off=True)
-        sending = _Sending(self, pending, numbers, allowance)
+        sending = _RequestPermit(self, pending, numbers, allowance)
         if pending.enough is not None or (self.streaming and self.observe is not None):
             sending.listen = self._listener(pending, numbers)
         try:
@@ -591,7 +591,7 @@ class Sampler:
                 self._give_back(pending, numbers)
         return None
 
-    def _failed(self, sending: _Sending, error: BaseException) -> None:
+    def _failed(self, sending: _RequestPermit, error: BaseException) -> None:
         """Handle a request without completions. Raises errors that end the run."""
         pending, numbers, sent = sending.pending, sending.numbers, sending.allowance.requests
         model, spent = pending.model, self.ledger.spent
@@ -643,7 +643,7 @@ class Sampler:
 
         return listen
 
-    async def _keep(self, sending: _Sending, reply: Reply) -> None:
+    async def _keep(self, sending: _RequestPermit, reply: Reply) -> None:
         """Store the completions before anything else can go wrong, and provide them."""
         pending, numbers, listen = sending.pending, sending.numbers, sending.listen
         completions, usage, model, spent = reply.completions, reply.usage, pending.model, self.ledger.spent

@@ -32,7 +32,7 @@ _PAIRS: Final = ("set", "map")
 
 
 @final
-class Wanted(Struct, frozen=True):
+class RowChoice(Struct, frozen=True):
     """A row, the number of a scheme on the page, and the repeat."""
 
     row: Count
@@ -59,17 +59,17 @@ def events(request: Request) -> Response:
 async def graph(request: Request) -> Response:
     """Run a row again from the cache, which spends nothing; the address of that run. Raises UsageError."""
     record = record_of(request, "eval", "compare")
-    wanted = await content(request, Wanted)
+    wanted = await content(request, RowChoice)
     return await asyncio.to_thread(_graph, studio_of(request), record, wanted)
 
 
-def _graph(studio: Studio, record: RunRecord, wanted: Wanted) -> Response:
+def _graph(studio: Studio, record: RunRecord, wanted: RowChoice) -> Response:
     arguments = list(_arguments(studio, record, wanted))
     name = studio.processes.start(studio.history, arguments, RunLimits(max_calls=0))
     return as_json({"run": name, "address": f"/runs/{name}"})
 
 
-def _arguments(studio: Studio, record: RunRecord, wanted: Wanted) -> Iterator[str]:
+def _arguments(studio: Studio, record: RunRecord, wanted: RowChoice) -> Iterator[str]:
     """`gotc run` of one row with all that its requests depend on, but for what a stranger's record could
     misuse: files outside of the folder, addresses, Python that is not trusted."""
     settings, compared = record.settings, (record.document or {}).get("evaluations", [])

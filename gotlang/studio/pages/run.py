@@ -19,7 +19,7 @@ from gotlang.gc_tuning import relaxed_gc
 from gotlang.report.edits import EditedRequest, read_edits, write_edits
 from gotlang.report.formats import view
 from gotlang.report.graphs import execution, pictures
-from gotlang.report.history import Following, RunRecord, state_now
+from gotlang.report.history import LiveGraphReader, RunRecord, state_now
 from gotlang.report.picture import Picture
 from gotlang.result import dollars
 from gotlang.studio.events import News, stream
@@ -82,7 +82,7 @@ def events(request: Request) -> Response:
     """The graph as it grows (`graph`), and a last time when the run has ended; responses as they come, the
     ends of their texts by operation (`streams`)."""
     studio, record = studio_of(request), record_of(request, "run")
-    following, name = Following(studio.history.live(record.run)), record.run
+    following, name = LiveGraphReader(studio.history.live(record.run)), record.run
     read, due, over = 0, 0.0, False
     told: dict[int, list[str]] = {}
 
