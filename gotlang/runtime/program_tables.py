@@ -1,4 +1,4 @@
-"""What is found of the parts of a program where they are first needed, and then known to all of its runs."""
+"""Cached facts about parts of a program, computed on first use and shared by all of its runs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ Part = TypeVar("Part")
 T = TypeVar("T")
 
 _MOST = 20_000
-"""The most parts in a table, which then starts again: runs make steps of their own for calls of tools."""
+"""Maximum number of entries of a table, which is then cleared: runs make steps of their own for calls of
+tools."""
 
 
 @final
 class PartTable(Generic[Part, T]):
-    """Something of each part of a program. The table keeps the parts: it tells them apart by identity."""
+    """A value for each part of a program. The table references the parts, since it identifies them by
+    identity."""
 
     __slots__ = ("_found",)
 
@@ -29,7 +31,7 @@ class PartTable(Generic[Part, T]):
         self._found: dict[int, tuple[Part, T]] = {}
 
     def of(self, part: Part, find: Callable[[Part], T]) -> T:
-        """What was found of a part, or is found now."""
+        """The value of a part, which is computed if it is not in the table."""
         found = self._found.get(id(part))
         if found is None:
             if len(self._found) >= _MOST:
@@ -40,11 +42,11 @@ class PartTable(Generic[Part, T]):
 
 @final
 class ProgramTables:
-    """What all runs of a program with the same Python functions know of it.
+    """The shared data of all runs of a program with the same Python functions.
 
-    For each step: its `layouts`, the names that it `needs`; for each expression: what it `uses`, its free
-    `names`; for each region: the `guards` that may skip it. `calls` has what all calls of a prompt by a step
-    have in common. `changing` are the functions that change graphs.
+    For each step: its `layouts`, the names that it `needs`; for each expression: the names that it `uses`,
+    its free `names`; for each region: the `guards` that may skip it. `calls` has the common data of all calls
+    of a prompt by a step. `changing` are the functions that change graphs.
     """
 
     def __init__(self, program: ir.Program, functions: Mapping[str, Callable[..., Any]]) -> None:

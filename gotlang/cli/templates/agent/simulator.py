@@ -1,4 +1,4 @@
-"""A simulator of the prompts: one looks products up, calculates and answers; the other guesses."""
+"""A simulator of the prompts: one looks up products, calculates and answers; the other guesses."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 
 def wanted(question: str) -> list[tuple[int, str]]:
-    """How many of which product are asked for."""
+    """The ordered products with their numbers."""
     found = re.findall(r"(\d+) ([a-z]+)", question)
     return [(int(count), "shelf" if name == "shelves" else name.rstrip("s")) for count, name in found]
 
 
 def guess(rng: random.Random, question: str) -> str:
-    """A number that is about right."""
+    """A number that is approximately right."""
     return str(10 * sum(count * rng.randint(3, 9) for count, _ in wanted(question)))
 
 
 def work_out(rng: random.Random, question: str, messages: Sequence[Any]) -> str:
-    """One turn: a price to look up, a sum to calculate, or the answer."""
+    """One turn: a price lookup, a calculation, or the answer."""
     order = wanted(question)
     told = [m.content for m in messages if m.role in ("tool", "user")][1:]
     numbers = [int(found[-1]) for text in told if (found := re.findall(r"-?\d+", text))]

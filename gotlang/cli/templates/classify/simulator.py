@@ -1,4 +1,4 @@
-"""A simulator of the prompts: it mixes up what happened (first sentence) and what is asked for (the last)."""
+"""A simulator of the prompts: it confuses the event (first sentence) with the request (the last)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ TEAMS = {
     "shipping": ("parcel", "deliver", "courier", "address", "box"),
     "account": ("password", "log in", "e-mail", "profile", "delete my data"),
 }
-"""Words by which each team is known."""
+"""Keywords of each team."""
 MIX_UPS = {"once": 0.5, "brief": 0.3, "careful": 0.12}
-"""How often the first sentence decides, by the way of asking."""
+"""How often the first sentence decides, by prompt."""
 
 
 def teams(ticket: str) -> list[str]:
-    """The teams that a ticket names, sentence by sentence."""
+    """The teams that a ticket mentions, sentence by sentence."""
     sentences = ticket.lower().split(". ")
     return [t for s in sentences for t, words in TEAMS.items() if any(w in s for w in words)] or ["account"]
 
 
 def choose(rng: random.Random, ticket: str) -> str:
-    """The team alone."""
+    """Only the team."""
     return teams(ticket)[0 if rng.random() < MIX_UPS["once"] else -1]
 
 

@@ -1,4 +1,4 @@
-"""A simulator of the prompts: it reads mails as a model does, and now and then gets a field wrong."""
+"""A simulator of the prompts: it extracts fields like a model, and occasionally gets one wrong."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import re
 from typing import Any
 
 SLIPS = 0.12
-"""How often each field is read wrongly."""
+"""How often each field is wrong."""
 
 
 def order(mail: str) -> dict[str, Any]:
-    """What the mail says."""
+    """The order in the mail."""
     thing = re.search(r"(\d+) (\w+)", mail)
     name = re.search(r"Yours, ([\w ]+)", mail)
     return {
@@ -24,7 +24,7 @@ def order(mail: str) -> dict[str, Any]:
 
 
 def read_order(rng: random.Random, mail: str) -> str:
-    """The order as JSON, with slips."""
+    """The order as JSON, with errors."""
     found = order(mail)
     wrong = {
         "customer": "Ada",
@@ -36,6 +36,6 @@ def read_order(rng: random.Random, mail: str) -> str:
 
 
 def mend(rng: random.Random, mail: str, found: dict[str, Any]) -> str:
-    """What was not in the mail, read again; the rest as it was."""
+    """The order with fields that are not in the mail extracted again."""
     right = order(mail)
     return json.dumps(found | {name: right[name] for name in ("customer", "product")})

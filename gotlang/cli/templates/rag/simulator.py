@@ -1,4 +1,4 @@
-"""A simulator of the prompts: it remembers little, and finds most of what the pages before it say."""
+"""A simulator of the prompts: it remembers little, and finds most facts on the given pages."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def words(text: str) -> set[str]:
 
 
 def remember(rng: random.Random, question: str) -> str:
-    """A guess now and then, which is rarely right."""
+    """An occasional guess, which is rarely right."""
     return rng.choice(("unknown", "unknown", "9 to 5", "Tuesday", "4 coins"))
 
 
 def look_up(rng: random.Random, question: str, passages: list[str]) -> str:
-    """The fact that has most in common with the question, of the page whose title has."""
+    """The fact with the most words in common with the question, from the page whose title has the most."""
     asked = words(question)
     for page in passages:
         title, *facts = page.splitlines()

@@ -1,4 +1,4 @@
-"""A simulator of the prompts: moves are often good ones, and the judge sees most of the way ahead."""
+"""A simulator of the prompts: moves are often good, and the judge looks ahead most of the way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def solve(rng: random.Random, start: int, target: int) -> str:
 
 
 def next_move(rng: random.Random, target: int, number: int) -> str:
-    """Any move, the way that more of them would go most often."""
+    """A random move, weighted by the number of good continuations."""
     best = min(
         (nearest(number, target, left) for left in (1, 2, 3, 4)), key=lambda m: abs(after(number, m) - target)
     )
@@ -38,6 +38,6 @@ def next_move(rng: random.Random, target: int, number: int) -> str:
 
 
 def promise(rng: random.Random, target: int, number: int, left: int) -> str:
-    """How near the best of the moves that are left would lead, with some noise."""
+    """How near the best remaining moves would lead to the target, with some noise."""
     missing = abs(after(number, nearest(number, target, left)) - target)
     return f"{max(0.0, min(10.0, 9 - missing + rng.gauss(0, 0.7))):.1f}"
