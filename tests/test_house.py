@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -48,6 +49,39 @@ def test_no_module_is_longer_than_700_lines() -> None:
 def test_every_module_says_what_it_is() -> None:
     silent = [str(path) for path in MODULES if not path.read_text().lstrip().startswith('"""')]
     assert silent == []
+
+
+FORMS = {
+    "syntax/nodes": "tree",
+    "syntax/expressions": "tree",
+    "ir/declarations": "IR",
+    "operations": "IR",
+    "templates/nodes": "template",
+}
+"""Where a part of the language may have the same name: the forms of a program, and of a template."""
+PUBLIC = {"api.Program", "metric.Metric"}
+"""What the Python API shows of a part of the language, under its name."""
+
+
+def test_a_class_name_means_one_thing() -> None:
+    owners: dict[str, list[str]] = {}
+    for path in MODULES:
+        module = path.relative_to(ROOT / "gotlang").with_suffix("").as_posix()
+        form = FORMS.get(module) or FORMS.get(module.partition("/")[0]) or module
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and f"{form}.{node.name}" not in PUBLIC:
+                owners.setdefault(node.name, []).append(form)
+    several = {name: found for name, found in owners.items() if len(found) > 1}
+    assert {
+        name: found
+        for name, found in several.items()
+        if len(found) != len(set(found)) or not set(found) <= set(FORMS.values())
+    } == {}
+
+
+def test_modules_are_nouns() -> None:
+    """A gerund says what a module does, not what it is; `gc_tuning` is a term."""
+    assert [path.stem for path in MODULES if path.stem.endswith("ing")] == ["gc_tuning"]
 
 
 def test_the_architecture_page_names_files_that_are_there() -> None:
