@@ -95,7 +95,7 @@ def test_egot_star_answers_at_temperature_1() -> None:
     assert {one.settings.temperature for one in model.asked if one.prompt != "solve"} == {0.0}
 
 
-def test_an_improbable_rating_is_asked_for_again_by_a_call_of_its_own() -> None:
+def test_an_improbable_rating_is_requested_again_by_a_separate_call() -> None:
     model, _ = run("egot")
     rated = {one.arguments["answer"][0] for one in model.asked if one.prompt == "rate"}
     again = [one.arguments["answer"][0] for one in model.asked if one.settings.seed is not None]

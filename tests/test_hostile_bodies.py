@@ -162,7 +162,7 @@ def test_usage_that_is_missing_counts_as_reserved(server: str) -> None:
         ("bomb", "compressed although the request did not accept that", None),
     ],
 )
-def test_it_is_refused_and_not_asked_for_again(
+def test_it_is_refused_and_not_requested_again(
     server: str, what: str, words: str, charge: Usage | None, kind: type[OpenAIModel]
 ) -> None:
     before = len(Hostile.seen)
@@ -188,7 +188,7 @@ _COMMAND = _MEASURED.replace(
 
 
 @pytest.mark.parametrize("what", ["huge", "bomb", "dense", "wide", "nested", "headers", "slow"])
-def test_it_takes_neither_memory_nor_more_than_the_time_out(server: str, what: str) -> None:
+def test_it_exceeds_neither_memory_nor_the_timeout(server: str, what: str) -> None:
     began = time.monotonic()
     command = [sys.executable, "-c", _MEASURED, f"{server}/{what}"]
     kind, megabytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()

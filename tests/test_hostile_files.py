@@ -206,7 +206,7 @@ def test_a_tuned_file(folder: Path) -> None:
     )
 
 
-def test_a_tuned_file_with_settings_that_nobody_knows_is_refused(folder: Path) -> None:
+def test_a_tuned_file_with_unknown_settings_is_refused(folder: Path) -> None:
     document = json.loads((OLD / "near.tuned.json").read_text())
     document["settings"] = {"max_tolkens": 5, "\x1b[2J": 1}
     (folder / "t.json").write_text(json.dumps(document))

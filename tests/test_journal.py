@@ -51,7 +51,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_every_prefix_opens_with_its_whole_records_and_goes_on(tmp_path: Path, old: bool) -> None:
+def test_every_prefix_opens_with_its_complete_records_and_continues(tmp_path: Path, old: bool) -> None:
     path = tmp_path / "study.journal"
     if not old:
         study(path)
@@ -227,7 +227,7 @@ def test_workers_that_take_over_the_same_trial_store_it_once(tmp_path: Path) -> 
     assert second.claim(99) == 1
 
 
-def test_an_empty_journal_says_what_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_empty_journal_reports_the_loss(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "study.journal"
     study(path, 1)
     assert not caplog.records  # a missing one is simply new

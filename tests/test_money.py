@@ -102,7 +102,7 @@ def dear(tokens: int) -> Fault:
     return edited(lambda completion: completion["usage"].update(completion_tokens=tokens), billed=True)
 
 
-def test_a_reply_above_its_reservation_stops_the_wave_and_is_said(tmp_path: Path) -> None:
+def test_a_reply_above_its_reservation_stops_requests_and_is_reported(tmp_path: Path) -> None:
     with OpenAIServer(lambda body, index: "7", faults=[None, dear(5000)]) as server:
         found = voted(tmp_path, server, max_usd=40.0)
     assert len(server.requests) == 2
@@ -402,7 +402,7 @@ def spend(
 
 
 @pytest.mark.parametrize("seed", range(times(16)))
-def test_no_schedule_crosses_a_limit_or_tells_less_than_was_charged(seed: int) -> None:
+def test_no_schedule_exceeds_a_limit_or_underreports_charges(seed: int) -> None:
     chance = random.Random(seed)
     ways = {**WAYS, **(DEAR if seed % 4 == 3 else {})}
     kinds = chance.sample(sorted(ways), chance.randint(1, 6))

@@ -220,7 +220,7 @@ def test_repeat_counts_and_stops() -> None:
     assert (result.value, calls(result)) == (4, 4)
 
 
-def test_every_operation_that_asks_takes_samples_of_its_own() -> None:
+def test_every_sampling_operation_takes_its_own_samples() -> None:
     lines = "".join(f"x{i} = Generate() digit(1)\n" for i in range(9))
     again = run(f"{lines}Pool() {', '.join(f'x{i}' for i in range(9))}", result="list[int]")
     assert len(set(again.value)) > 3
@@ -298,7 +298,7 @@ def test_of_many_reasons_three_are_told_and_the_others_counted() -> None:
         run("Generate(k=4) digit(1)\nVote()", result="int", simulators={"digit": lambda rng, of: next(words)})
 
 
-def test_a_pool_goes_on_without_a_member_that_was_skipped() -> None:
+def test_a_pool_continues_without_a_skipped_member() -> None:
     mute = {"digit": lambda rng, of: "no idea"}
     body = "a = try:\n    Generate() digit(1)\nelse:\n    skip\nb = Generate() next(1)\nPool() a, b"
     result = run(body, result="list[int]", simulators=mute)

@@ -152,7 +152,7 @@ run(compile(program), {"questions": ["first"]}, options=options)
 """
 
 
-def test_what_a_process_paid_that_died_before_it_wrote_so_is_known_from_its_answer(tmp_path: Path) -> None:
+def test_the_payment_of_a_dead_process_is_known_from_its_response(tmp_path: Path) -> None:
     cache = str(tmp_path / "cache.sqlite")
 
     def used(coordination: Coordination) -> tuple[int, int]:

@@ -32,7 +32,7 @@ def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_what_must_hold_holds_for_every_seed(part: int) -> None:
+def test_invariants_hold_for_every_seed(part: int) -> None:
     seeds = times(160) // 2
     done = simulate("--first", str(part * seeds), "--seeds", str(seeds))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -204,7 +204,7 @@ def test_odd_file_names(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPat
         assert cache.get(KEY, [0]) == {0: an_answer()}
 
 
-def test_an_empty_file_is_a_new_cache_and_says_what_is_lost(
+def test_an_empty_file_is_a_new_cache_and_reports_the_loss(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(path)

@@ -60,7 +60,7 @@ def limited(seconds: float):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_template_gets_at_nothing_but_its_inputs(template: str) -> None:
+def test_a_template_can_access_only_its_inputs(template: str) -> None:
     text = f'prompt ask(x: str) -> str:\n    """{template} {{{{ x }}}}"""\n'
     text += "scheme s(x: str) -> str:\n    Generate() ask(x)\n"
     with limited(20), pytest.raises(GotError) as caught:

@@ -51,7 +51,7 @@ def test_the_token_of_the_address_becomes_a_cookie_that_scripts_and_other_sites_
 @pytest.mark.parametrize(
     "path", ["/", "/assets/page.js", "/nowhere", "//example.org/", "/?token=", "/?token=wrong"]
 )
-def test_without_the_token_nothing_is_told(served: Running, path: str) -> None:
+def test_requests_without_the_token_are_refused(served: Running, path: str) -> None:
     for headers in ({}, {"Cookie": f"gotc_studio_{served.port}=wrong"}, {"Cookie": "a=b; ;=;"}):
         answer = served.send("GET", path, headers)
         assert answer.status == 403 and len(answer.body) < 200
@@ -78,7 +78,7 @@ def test_another_name_of_this_machine_is_refused(served: Running, host: str) -> 
     "origin", ["http://example.org", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}", None]
 )
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_what_changes_something_comes_from_a_page_of_the_studio(
+def test_changes_are_accepted_only_from_pages_of_the_studio(
     served: Running, method: str, origin: str | None
 ) -> None:
     sent = {**served.cookie, "Content-Type": "application/json"}
@@ -161,9 +161,7 @@ def test_no_path_leads_out_of_the_folder_where_something_changes(
     assert not (folder / ".gotc" / "tags.json").exists()
 
 
-def test_a_program_that_is_started_is_one_of_the_folder_also_through_a_link(
-    served: Running, folder: Path
-) -> None:
+def test_only_programs_of_the_folder_are_started_even_through_links(served: Running, folder: Path) -> None:
     (folder / "link.got").symlink_to(folder.parent / "secret.got")
     order = {"scheme": "vote", "inputs": {"question": "x"}, "limits": {"max_calls": 1}}
     for file in ("../secret.got", str(folder.parent / "secret.got"), "link.got", "/etc/passwd", "", "\0"):
@@ -207,7 +205,7 @@ def test_what_a_form_holds_is_no_option_of_the_command(served: Running, folder: 
     assert not (folder / "ran").exists()
 
 
-def test_a_record_of_a_stranger_reaches_no_file_elsewhere(served: Running, folder: Path) -> None:
+def test_an_untrusted_record_reaches_no_file_elsewhere(served: Running, folder: Path) -> None:
     history = folder / ".gotc" / "runs"
     record = json.loads(next(path for path in history.glob("*.json")).read_text())
     outside = folder.parent / "secret.got"
@@ -236,7 +234,7 @@ def test_a_record_of_a_stranger_reaches_no_file_elsewhere(served: Running, folde
         )
 
 
-def test_only_this_machine_is_listened_to(served: Running) -> None:
+def test_it_listens_only_on_this_machine(served: Running) -> None:
     addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
     for address in addresses - {"127.0.0.1"}:
         with pytest.raises(OSError):

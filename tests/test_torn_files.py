@@ -144,7 +144,7 @@ def test_a_cache(tmp_path: Path) -> None:
     assert tear(path, path.read_bytes(), read) > 5
 
 
-def test_what_processes_agree_on(tmp_path: Path) -> None:
+def test_coordination_files(tmp_path: Path) -> None:
     path = tmp_path / "cache.sqlite.coordination"
     shared = Coordination(SqliteCoordination(path))
     shared.make("team", Fraction(5), None)
@@ -165,7 +165,7 @@ def test_what_processes_agree_on(tmp_path: Path) -> None:
     assert tear(path, whole, read) > 5
 
 
-def test_what_an_older_version_wrote_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_an_older_version_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "runs").mkdir()
     for name in (f"{RUN}.json", f"{RUN}.graph.jsonl"):
         (tmp_path / "runs" / name).write_bytes((OLD / name).read_bytes())

@@ -72,9 +72,7 @@ LOST = {"500": lambda: gateway(500), "504": lambda: gateway(504), "cut": half_bo
 
 @pytest.mark.parametrize("limit", [0.2, 0.4, None])
 @pytest.mark.parametrize("kind", LOST)
-def test_what_was_charged_without_an_answer_crosses_no_limit(
-    tmp_path: Path, kind: str, limit: float | None
-) -> None:
+def test_charges_without_a_response_exceed_no_limit(tmp_path: Path, kind: str, limit: float | None) -> None:
     """Of two schemes on 12 rows 40% of the requests are charged and lost: the server's ledger stays below the
     limit and between what is told as charged and as uncertain, and each row says what became of it."""
     (tmp_path / "vote.got").write_text(VOTE.replace('simulate with "vote_sim.py"\n', "") + ONCE)

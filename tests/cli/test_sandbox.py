@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_it_gives_the_result_and_leaves_the_folder_as_it_was(folder: Path) -> None:
+def test_it_returns_the_result_and_leaves_the_folder_unchanged(folder: Path) -> None:
     before = sorted(folder.rglob("*"))
     with OpenAIServer(lambda body, index: "42", key="key") as server:
         done = gotc(*RUN, "--base-url", server.url, cwd=folder, OPENAI_API_KEY="key")
@@ -113,7 +113,7 @@ def test_memory_has_a_limit(folder: Path) -> None:
         (("--sandbox-limit", "cpus=1"), "one of cpu, memory, output, time"),
     ],
 )
-def test_what_reaches_beyond_it_is_refused(folder: Path, options: tuple[str, ...], words: str) -> None:
+def test_options_that_reach_beyond_it_are_refused(folder: Path, options: tuple[str, ...], words: str) -> None:
     done = gotc(*RUN, *options, cwd=folder, OPENAI_API_KEY="key")
     assert done.returncode == 2
     assert words in done.stderr

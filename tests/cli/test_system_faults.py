@@ -64,7 +64,7 @@ def check(faults: Faults, ended: Ended) -> None:
 
 
 @pytest.mark.parametrize("number", range(times(12)))
-def test_what_was_stored_is_not_paid_again(number: int, tmp_path: Path) -> None:
+def test_stored_responses_are_not_paid_for_again(number: int, tmp_path: Path) -> None:
     chance = Random() if NEW else Random(number)
     folder = tmp_path / "faulty"
     folder.mkdir()

@@ -122,7 +122,7 @@ NO_KEY = "Bearer no-key"
 
 @pytest.mark.parametrize("file", CONFIGS)
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_key_does_not_go_where_a_file_of_the_project_says(
+def test_a_key_is_not_sent_to_an_address_from_a_project_file(
     folder: Folder, server: OpenAIServer, verb: str, file: str
 ) -> None:
     folder.configure(f'model = "openai:small"\nprices = "prices.json"\nbase-url = "{server.url}"\n', file)
@@ -156,7 +156,7 @@ def test_a_key_is_not_shown_to_it_by_the_list_of_models_either(folder: Folder, f
     assert f"not sent, since {file} named the address" in shown.stdout
 
 
-def test_what_the_user_says_goes_before_what_the_project_says(folder: Folder, server: OpenAIServer) -> None:
+def test_user_settings_take_precedence_over_project_settings(folder: Folder, server: OpenAIServer) -> None:
     """By flag, in the environment, or in their own configuration."""
     with OpenAIServer(lambda body, index: "8") as other:
         folder.configure(f'model = "openai:small"\nbase-url = "{other.url}"\n')
@@ -210,7 +210,7 @@ HOSTS = st.lists(st.from_regex(r"[a-z0-9]([a-z0-9-]{0,4}[a-z0-9])?", fullmatch=T
 
 
 @given(HOSTS, HOSTS)
-def test_no_two_hosts_have_one_key(some: list[str], others: list[str]) -> None:
+def test_no_two_hosts_share_a_key_variable(some: list[str], others: list[str]) -> None:
     """Whoever has `lab-example.org` is not `lab.example.org`."""
     one, another = ".".join(some), ".".join(others)
     assert (key_variable_of(one, None) == key_variable_of(another, None)) == (one == another)
@@ -263,7 +263,7 @@ REACHING = [
 
 
 @pytest.mark.parametrize(("verb", "name", "value"), REACHING)
-def test_settings_that_reach_out_of_the_project_are_refused(
+def test_settings_that_point_outside_the_project_are_refused(
     folder: Folder, verb: str, name: str, value: str
 ) -> None:
     outside = folder.path.parent / "outside"
@@ -427,7 +427,7 @@ def test_a_project_does_not_raise_the_user_s_own_limits(folder: Folder) -> None:
     assert "`--no-python` forbids" in folder.gotc(*VERBS["run"]).stderr
 
 
-def test_a_history_from_a_stranger_reaches_nowhere(folder: Folder, server: OpenAIServer) -> None:
+def test_an_untrusted_history_gets_neither_keys_nor_files(folder: Folder, server: OpenAIServer) -> None:
     (folder.path / "vote.got").write_text(PLAIN)
     ordered = (*VERBS["run"], "--model", "openai:small", "--base-url", server.url)
     assert folder.gotc(*ordered, OPENAI_API_KEY=KEY).returncode == 0
@@ -467,7 +467,7 @@ RUNS: list[tuple[str, tuple[str, ...]]] = [
 @pytest.mark.parametrize(
     ("program", "command"), RUNS, ids=lambda value: value[0] if isinstance(value, tuple) else ""
 )
-def test_python_of_a_stranger_does_not_run(folder: Folder, program: str, command: tuple[str, ...]) -> None:
+def test_untrusted_python_does_not_run(folder: Folder, program: str, command: tuple[str, ...]) -> None:
     simulator = "" if program == SIMULATED else 'simulate with "sim.py"\n'
     (folder.path / "vote.got").write_text(simulator + program + STUDY)
     done = folder.gotc(*command)
@@ -506,7 +506,7 @@ LOOKS: list[tuple[str, ...]] = [
     "program", [SIMULATED, f'simulate with "sim.py"\n{IMPORTING}'], ids=["simulated", "imports"]
 )
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
-def test_looking_at_a_program_runs_nothing(folder: Folder, program: str, words: tuple[str, ...]) -> None:
+def test_inspecting_a_program_runs_no_python(folder: Folder, program: str, words: tuple[str, ...]) -> None:
     (folder.path / "vote.got").write_text(program)
     done = folder.gotc(*words)
     assert done.returncode == (1 if "fmt" in words else 0), done.stderr

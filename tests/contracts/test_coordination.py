@@ -208,7 +208,7 @@ def test_what_was_not_sent_returns_when_a_process_leaves(join: Join) -> None:
     assert not other.waiting("b")
 
 
-def test_a_killed_process_leaves_what_it_sent(join: Join, address: str) -> None:
+def test_a_killed_process_leaves_its_sent_requests_uncertain(join: Join, address: str) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", DIES, address], env=environment(), stdout=subprocess.PIPE, text=True
     )
@@ -243,7 +243,7 @@ def test_a_part_of_a_reservation_is_sent_for_its_own(join: Join) -> None:
     assert not one.mark(third, "key/2", whole, DOLLAR)  # it was given back
 
 
-def test_an_answer_settles_only_what_was_paid_for_it(join: Join) -> None:
+def test_a_response_settles_only_its_own_payment(join: Join) -> None:
     """A dead process's request is linked to its first sample, until somebody requests that anew: who learned
     of the link before then settles nothing with the new answer."""
     dead, one, other = join(), join(), join()
@@ -401,7 +401,7 @@ def tampered(folder: Path, statement: str) -> tuple[Cache, Coordination]:
 
 
 @pytest.mark.parametrize("statement", TAMPERED)
-def test_a_file_from_others_makes_no_room_in_a_budget(tmp_path: Path, statement: str) -> None:
+def test_a_manipulated_file_cannot_raise_a_budget(tmp_path: Path, statement: str) -> None:
     """Amounts below 0, and reservations that were never taken, would: all of them are refused."""
     cache, shared = tampered(tmp_path, statement)
     for act in (

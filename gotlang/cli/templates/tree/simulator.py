@@ -30,7 +30,7 @@ def solve(rng: random.Random, start: int, target: int) -> str:
 
 
 def next_move(rng: random.Random, target: int, number: int) -> str:
-    """A random move, weighted by the number of good continuations."""
+    """The best move in four of ten cases, otherwise a random one."""
     best = min(
         (nearest(number, target, left) for left in (1, 2, 3, 4)), key=lambda m: abs(after(number, m) - target)
     )
