@@ -154,7 +154,7 @@ def test_trials_tell_what_became_of_them(tmp_path: Path) -> None:
     guess_study(tmp_path, "train 5, test 5\nminimize error(result, target)\nsubject to calls <= 1\ntrials 2")
     done = gotc(tmp_path, "tune", "study.got", "--model", "simulated")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"search's limit\) · .* trial 0: \S+ complete but infeasible after 5", done.stderr)
+    assert re.search(r"search's limit\) · .* trial 0: \S+ complete but infeasible after 4 rows", done.stderr)
     shares = [int(share) for share in re.findall(r"\((\d+)% of the search's limit", done.stderr)]
     assert shares == sorted(shares) and shares[-1] <= 100
     done = gotc(

@@ -18,10 +18,13 @@ _CHANCE = 1.645
 def not_mattering(done: StudyResult) -> list[str]:
     """The dimensions whose values differ in the first objective by no more than chance would explain, on so
     many rows that a difference of a tenth would have been detected."""
-    first, trials = done.trials[0].rows, done.trials.items()
-    ahead = {n: leads(trial.rows, first, lambda row: row.objectives[0]) for n, trial in trials}
+    longest = max((trial.rows for trial in done.trials.values()), key=len)
+    ahead = {
+        number: leads(trial.rows, longest[: len(done.trained)], lambda row: row.objectives[0])
+        for number, trial in done.trials.items()
+    }
     noise = _noise(ahead)
-    tenth = 0.1 * abs(mean([row.objectives[0] for row in first]) or 0.0)
+    tenth = 0.1 * abs(mean([row.objectives[0] for row in longest]) or 0.0)
     idle = (
         d for d in done.space.dimensions if noise > 0 and not _matters(d, done.trials, ahead, noise, tenth)
     )
@@ -29,8 +32,8 @@ def not_mattering(done: StudyResult) -> list[str]:
 
 
 def _noise(ahead: Mapping[int, list[float]]) -> float:
-    """The variance of one row's lead over the untuned program."""
-    known = [values for number, values in ahead.items() if number and len(values) > 1]
+    """The variance of one row's lead over the point with the most rows."""
+    known = [values for values in ahead.values() if len(values) > 1 and any(values)]
     squares = math.fsum(math.fsum((x - sum(v) / len(v)) ** 2 for x in v) for v in known)
     return squares / max(1, sum(len(values) - 1 for values in known))
 

@@ -1,10 +1,11 @@
 """Allocation of the search budget: which point is to run on which rows.
 
 A cell is a point on a row. All points see the same rows in the same order, and equal requests get equal
-samples, so points are compared with the best so far, cell by cell. Beyond the train rows cells repeat them
-with new samples. A model of all points (`surrogate`) estimates the objectives of each, `prices` the cost of
-its next cells; the cells with the largest expected gain per price are measured, and all that are nearly free.
-The search ends when the expected gain is small.
+samples, so points are compared cell by cell. The untuned program is one of them: it runs on further rows only
+where it may be the best, or where it is uncertain whether another satisfies a bound. Beyond the train rows
+cells repeat them with new samples. A model of all points (`surrogate`) estimates the objectives of each,
+`prices` the cost of its next cells; the cells with the largest expected gain per price are measured, and all
+that are nearly free. The search ends when the expected gain is small.
 
 The expected gain is that of choosing with the knowledge of the cells (the knowledge gradient: Frazier, Powell
 and Dayanik, 2008), by joint samples from the model. With several objectives each sample weighs them
@@ -41,8 +42,9 @@ NEARLY_FREE = 0.1
 CELLS = 5
 """If cells are nearly free, the search may have this many times as many: they take time."""
 PASSES = 3
-"""Maximum number of times that a point runs on the train rows, each time with new samples."""
-ENOUGH = 0.0025
+"""Maximum number of times that a point runs on the train rows, each time with new samples; more than once
+only up to as many cells as there are test rows, which could not show smaller differences anyway."""
+ENOUGH = 0.001
 OF_LEAD = 0.008
 """The search ends when the expected gain is below this share of the untuned program's objective, or of the
 lead over it if that is larger."""
@@ -95,14 +97,14 @@ class Cells:
 @final
 @dataclass(slots=True)
 class PointFacts:
-    """The measurements of a point: by cell its leads over the untuned program in each objective (above 0 is
-    worse) and its excess over each bound (above 0 violates it), None if unknown. `asked` are the samples that
-    its first cells requested, `cost` is the mean cost of a cell without a cache. `failed`: no cell has a
-    result. `selections` are the selections in its cells."""
+    """The measurements of a point: by cell its value of each objective (lower is better) and its excess over
+    each bound (above 0 violates it), None if unknown; of a bound that depends on the untuned program only as
+    far as that ran. `asked` are the samples that its first cells requested, `cost` is the mean cost of a cell
+    without a cache. `failed`: no cell has a result. `selections` are the selections in its cells."""
 
     point: Point
     cells: int
-    leads: Sequence[Sequence[float | None]]
+    values: Sequence[Sequence[float | None]]
     excess: Sequence[Sequence[float | None]]
     asked: bytes
     cost: float
@@ -118,12 +120,13 @@ class PointFacts:
 @final
 @dataclass(slots=True)
 class Allocation:
-    """Plans measurements. `rows` is the number of train rows, `most` the maximum cost of the search in cells
-    of the untuned program, where shared samples count once. `refuse` tells that a point surely violates a
-    constraint, before any call. Equal knowledge yields equal plans."""
+    """Plans measurements. `rows` is the number of train rows, `judged` that of the test rows, `most` the
+    maximum cost of the search in cells of the untuned program, where shared samples count once. `refuse`
+    tells that a point surely violates a constraint, before any call. Equal knowledge yields equal plans."""
 
     space: Space
     rows: int
+    judged: int
     most: int
     seed: int
     refuse: Callable[[Point], bool]
@@ -163,15 +166,15 @@ class Allocation:
             near = listed or (place in firsts and firsts[place] <= NEARLY_FREE * base.cost * first)
             if place in firsts and near and able[place] > UNLIKELY:
                 free.append(Cells(point, 0, first))
-            if place == 0 or gains[place] < least or (place < len(known) and known[place].failed):
+            if gains[place] < least or (place < len(known) and known[place].failed):
                 continue
-            stop = self._look(start)
+            stop = self._look(start) if place else min(self._look(start), self.rows)
             if stop <= start:
                 continue
             price = firsts[place] if place in firsts else prices.price(place, start, stop)
             worth = gains[place] * (1 - math.sqrt(start / stop)) / price
             chosen.append((worth, Cells(point, start, stop)))
-        enough = self._enough(known, scale, best)
+        enough = self._enough(means, best)
         over = left <= enough
         if over and len(best) == 1:  # among points that are as good, one that has run on all train rows
             run = [p for p, k in enumerate(known) if k.feasible and k.cells >= self.rows]
@@ -185,7 +188,7 @@ class Allocation:
         places = {key_of(point): place for place, point in enumerate(candidates)}
         priced = [
             (cells, prices.price(places[key_of(cells.point)], cells.first, cells.last))
-            for cells in self._with_rivals(planned, known, best)
+            for cells in self._with_rivals(planned, known, best, able)
         ]
         planned = self._within(priced, known, best)
         return (planned, best) if planned else self._last(known, best, means)
@@ -199,12 +202,12 @@ class Allocation:
     ) -> list[Cells]:
         """The part of a plan, of cells and their prices, that can be measured if the best point is to run on
         all train rows in the end."""
-        out, last = list[Cells](), {0, *best[:MOST_RIVALS]}
+        out, last = list[Cells](), self._ending(known, best)
         base = known[0].cost or 1.0
         count = sum(each.cells for each in known)
         spent = self._spent + min(FIRST, self.rows)
         spent += sum(max(0, self.rows - known[p].cells) * known[p].cost / base for p in last)
-        spent += self.rows - min(FIRST, self.rows) if last == {0} else 0
+        spent += self.rows - min(FIRST, self.rows) if not any(last) else 0
         for cells, price in planned:
             spent += price / base
             count += cells.last - cells.first
@@ -219,27 +222,34 @@ class Allocation:
             return min(FIRST, self.rows)
         if seen < self.rows:
             return self.rows if 3 * seen > 2 * self.rows else min(2 * seen, self.rows)
-        return min(seen + max(1, self.rows // 2), PASSES * self.rows)
+        return min(seen + max(1, self.rows // 2), max(self.rows, min(self.judged, PASSES * self.rows)))
 
     def _with_rivals(
-        self, planned: Sequence[Cells], known: Sequence[PointFacts], best: Sequence[int]
+        self, planned: Sequence[Cells], known: Sequence[PointFacts], best: Sequence[int], able: Any
     ) -> list[Cells]:
-        """The plan, extended by the best point so far on the same cells, and by the untuned program, which
-        goes first, on the same train rows."""
+        """The plan, with the best so far on the same cells. The untuned program goes first if it is uncertain
+        whether one of these satisfies a bound on more rows than it ran on."""
         last = max((cells.last for cells in planned), default=0)
-        if min(last, self.rows) > known[0].cells:
-            return [Cells(known[0].point, known[0].cells, min(last, self.rows))]
+        rivals = best[:MOST_RIVALS]
+        uncertain = (known[p].cells for p in rivals if UNLIKELY < able[p] < 1 - UNLIKELY)
+        if (start := known[0].cells) < min(self.rows, max(uncertain, default=0)):
+            return [Cells(known[0].point, start, self._look(start))]
         further = [
-            Cells(known[place].point, known[place].cells, last)
-            for place in best[:MOST_RIVALS]
-            if known[place].cells < last and all(c.point != known[place].point for c in planned)
+            Cells(known[place].point, known[place].cells, last if place else min(last, self.rows))
+            for place in rivals
+            if all(cells.point != known[place].point for cells in planned)
         ]
-        return [*planned, *further]
+        return [*planned, *(cells for cells in further if cells.first < cells.last)]
+
+    def _ending(self, known: Sequence[PointFacts], best: Sequence[int]) -> list[int]:
+        """The points that run on all train rows in the end: the best, and, if there are several objectives,
+        the untuned program, which is one of the front."""
+        several = len(known[0].values) > 1
+        return [0] * several + [place for place in best[:MOST_RIVALS] if place]
 
     def _closing(self, known: Sequence[PointFacts], best: Sequence[int]) -> list[Cells]:
-        """The measurements that are missing until the best point has run on all train rows."""
-        places = [0, *(place for place in best[:MOST_RIVALS] if place)]
-        short = [place for place in places if known[place].cells < self.rows]
+        """What is missing for the best to have run on all train rows."""
+        short = [place for place in self._ending(known, best) if known[place].cells < self.rows]
         short = [0] if 0 in short else short
         return [Cells(known[place].point, known[place].cells, self.rows) for place in short]
 
@@ -255,12 +265,10 @@ class Allocation:
         run = [p for p, each in enumerate(known) if each.feasible and each.cells >= self.rows] or [0]
         return [], [min(run, key=lambda p: float(means[:, p].mean()))]
 
-    def _enough(self, known: Sequence[PointFacts], scale: Sequence[float], best: Sequence[int]) -> float:
-        """The expected gain, in units of `scale`, below which the search ends."""
-        leads = [
-            abs(mean(known[place].leads[at]) or 0.0) / scale[at] for place in best for at in range(len(scale))
-        ]
-        return max(ENOUGH, OF_LEAD * max(leads, default=0.0))
+    def _enough(self, means: Any, best: Sequence[int]) -> float:
+        """The expected gain below which the search ends, in units of its scale."""
+        lead = max(float((means[:, 0] - means[:, place]).mean()) for place in best)
+        return max(ENOUGH, OF_LEAD * lead)
 
     def _is_refused(self, point: Point) -> bool:
         refused, key = self.refuse(point), key_of(point)
@@ -313,8 +321,8 @@ class Allocation:
         losses, means = np.zeros((DRAWS, size)), np.zeros((DRAWS, size))
         features = self._features(gaps, known, size)
         for at, unit in enumerate(scale):
-            places = [p for p, each in enumerate(known) if any(x is not None for x in each.leads[at])]
-            found, wrong = estimated([known[p].leads[at] for p in places], [known[p].asked for p in places])
+            places = [p for p, each in enumerate(known) if any(x is not None for x in each.values[at])]
+            found, wrong = estimated([known[p].values[at] for p in places], [known[p].asked for p in places])
             center, drawn = self._model(("lead", at)).draws(
                 gaps, places, found / unit, wrong / unit**2, rng, DRAWS, features
             )

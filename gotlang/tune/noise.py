@@ -15,8 +15,9 @@ _BELIEF = 6
 """The weight, in rows, of the usual noise against a point's own."""
 _OWN = 0.01
 """The minimum share of the noise that points with the same samples do not share."""
-_ROW = 10.0
-"""The variance of the common part of all points on a row, relative to that of the noise."""
+_ROW = 1000.0
+"""The variance of the common part of all points on a row, relative to that of the noise: so large that points
+on different rows are compared only by what they have in common with others."""
 _RANGE = 0.2, 5.0
 """The noise of a point relative to that of the others."""
 

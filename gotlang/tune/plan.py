@@ -22,7 +22,7 @@ from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset, reads_
 from gotlang.files import beside, compile_file, project, read_source
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
-from gotlang.semantics.aims import sides
+from gotlang.semantics.aims import BASELINE, sides
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.studies import OPTIONS, Target, check_study, method
 from gotlang.semantics.variations import text_problem
@@ -72,6 +72,11 @@ class Constraint:
     least: bool
     strict: bool
     text: str
+
+    @property
+    def relative(self) -> bool:
+        """Whether the bound depends on the untuned program."""
+        return BASELINE in free_names(self.bound)
 
 
 @final

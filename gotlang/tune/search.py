@@ -60,7 +60,8 @@ class StudyProgress:
 
 @final
 class StudySearch:
-    """Runs this worker's measurements of a study. `rows` are the train rows: it is given no others.
+    """Runs this worker's measurements of a study. `rows` are the train rows: it is given no others, only the
+    number of those by which its best point will be `judged`.
 
     `on_known` is called with the points that were measured, the untuned program first, and the best of them,
     before each batch. `refuse` tells that a point surely violates a constraint.
@@ -71,6 +72,7 @@ class StudySearch:
         points: PointRunner,
         store: TrialStore,
         rows: Sequence[Row],
+        judged: int,
         refuse: Callable[[Point], bool],
         observe: Callable[[StudyProgress], None] = lambda _: None,
         on_known: Callable[[Sequence[Trial], Sequence[Trial]], None] = lambda _, __: None,
@@ -82,7 +84,7 @@ class StudySearch:
         seed = points.session.options.seed
         trials = self.plan.trials
         most = round(max(SHARE * trials, min(trials, FEW)) * len(rows))
-        self.allocation = Allocation(points.space, len(rows), most, seed, refuse)
+        self.allocation = Allocation(points.space, len(rows), judged, most, seed, refuse)
         self.progress = StudyProgress()
         self.best: list[Trial] = []
         """The best points so far, a single one if there is one objective."""
@@ -170,30 +172,32 @@ class StudySearch:
         plan, others = self.plan, beside(baseline.rows, len(trial.rows), len(self.train))
         pairs = list(zip(trial.rows, others, strict=False))
 
-        def lead(at: int, sign: float) -> list[float | None]:
-            both = ((a.objectives[at], b.objectives[at]) for a, b in pairs)
-            return [None if a is None or b is None else sign * (a - b) for a, b in both]
+        def values(at: int, sign: float) -> list[float | None]:
+            return [None if (value := row.objectives[at]) is None else sign * value for row in trial.rows]
 
         def over(at: int) -> list[float | None]:
-            both = [(a.quantities[at], b.quantities[at]) for a, b in pairs]
-            middle = mean([b for _, b in both])
+            constraint, own = plan.constraints[at], [row.quantities[at] for row in trial.rows]
+            middle = mean([row.quantities[at] for row in others])
+            bases = [row.quantities[at] for row in others]
+            if not constraint.relative:
+                bases = [middle] * len(own)
 
             def by(a: float | None, b: float | None) -> float | None:
                 if a is None or b is None or middle is None:
                     return None
                 try:
-                    return excess(plan.constraints[at], a, b)
+                    return excess(constraint, a, b)
                 except UsageError:  # a bound that single rows do not have
-                    return excess(plan.constraints[at], a, middle)
+                    return excess(constraint, a, middle)
 
-            return [by(a, b) for a, b in both]
+            return [by(a, b) for a, b in zip(own, bases, strict=False)]
 
         costs = [row.usd for row in trial.rows]
         known = [cost for cost in costs if cost is not None]
         return PointFacts(
             trial.point,
             len(trial.rows),
-            [lead(at, objective.sign) for at, objective in enumerate(plan.objectives)],
+            [values(at, objective.sign) for at, objective in enumerate(plan.objectives)],
             [
                 [float(bool(a.failure)) - float(bool(b.failure)) for a, b in pairs],
                 *(over(at) for at in range(len(plan.constraints))),
@@ -247,7 +251,8 @@ class StudySearch:
         mine = next((t for t in known.values() if dict(t.point) == dict(cells.point)), None)
         whole = [*(mine.rows if mine is not None else ()), *rows]
         base = known[0].rows if number and mine is not known[0] else whole
-        result = result_of(self.plan, whole, beside(base, len(whole), len(self.train)))
+        others = max([base, *(trial.rows for trial in known.values())], key=len)
+        result = result_of(self.plan, whole, base, others, len(self.train))
         ended = "failed" if all(row.failure for row in whole) else "complete"
         first = packed(noted.asked) if cells.first == 0 else b""
         self.store.finish(
@@ -283,9 +288,9 @@ class StudySearch:
         self._observe(progress)
 
 
-Merged = dict[int, tuple[tuple[int, int], Trial]]
-"""The results of `merged` for points, by the number of the first trial, with the numbers of their cells and
-of the untuned program's."""
+Merged = dict[int, tuple[tuple[int, ...], Trial]]
+"""The results of `merged` for points, by the number of the first trial, with the numbers of their cells, of
+those of the untuned program and of the point with the most, and which point that is."""
 
 
 def merged(
@@ -299,60 +304,64 @@ def merged(
             parts = points.setdefault(key_of(trial.point), [])
             if trial.first == sum(len(part.rows) for part in parts):
                 parts.append(trial)
-    found = [parts for parts in points.values() if parts]
-    baseline = [row for parts in found[:1] for part in parts for row in part.rows]
+    found = {parts[0].number: parts for parts in points.values() if parts}
+    cells = {number: tuple(row for part in parts for row in part.rows) for number, parts in found.items()}
+    baseline = next(iter(cells.values()), ())
+    longest = max(cells, key=lambda number: len(cells[number]), default=0)
     known = {} if known is None else known
-    for parts in found:
-        first, size = parts[0], (sum(len(part.rows) for part in parts), len(baseline))
-        if first.number not in known or known[first.number][0] != size:
-            measured = tuple(row for part in parts for row in part.rows)
+    for number, measured in cells.items():
+        size = (len(measured), len(baseline), longest, len(cells[longest]))
+        if number not in known or known[number][0] != size:
             selections = dict[str, SelectionStatistics]()
-            for part in parts:
+            for part in found[number]:
                 add(selections, part.selections)
-            result = result_of(plan, measured, beside(baseline, len(measured), rows))
-            whole = replace(first, rows=measured, result=result, selections=selections)
-            ended = "complete" if whole.feasible or len(measured) >= rows else "infeasible"
-            ended = "pruned" if ended == "complete" and len(measured) < rows else ended
-            failed = all(row.failure for row in measured)
-            known[first.number] = size, replace(whole, ended="failed" if failed else ended)
-    return {parts[0].number: known[parts[0].number][1] for parts in found}
+            result = result_of(plan, measured, baseline, cells[longest], rows)
+            whole = replace(found[number][0], rows=measured, result=result, selections=selections)
+            ended = "pruned" if whole.feasible else "infeasible"
+            ended = ended if number and len(measured) < rows else "complete"
+            ended = "failed" if all(row.failure for row in measured) else ended
+            known[number] = size, replace(whole, ended=ended)
+    return {number: known[number][1] for number in cells}
 
 
-def beside(baseline: Sequence[Measured], count: int, train: int) -> list[Measured]:
-    """The untuned program's rows for as many cells of a point. It runs once on each of the train rows, and
-    its results there are reused for repetitions."""
-    return [baseline[cell % train] for cell in range(count) if cell % train < len(baseline)]
+def beside(others: Sequence[Measured], count: int, train: int) -> Sequence[Measured]:
+    """Another point's rows for as many cells of a point: its first run on the train rows, which is reused for
+    repetitions of them; fewer if it did not run on all of them."""
+    return [others[cell % train] for cell in range(count)] if len(others) >= train else others[:count]
 
 
-def behind(plan: StudyPlan, rows: Sequence[Measured], others: Sequence[Measured]) -> list[float]:
-    """By how much rows are worse than another trial's in the first objective, pair by pair."""
-    sign = plan.objectives[0].sign
-    return leads(rows, others, lambda row: None if (v := row.objectives[0]) is None else sign * v)
+def result_of(
+    plan: StudyPlan,
+    rows: Sequence[Measured],
+    baseline: Sequence[Measured],
+    longest: Sequence[Measured],
+    train: int,
+) -> TrialResult:
+    """The result of a trial for a sampler, with so many train rows. `baseline` are the rows of the untuned
+    program, `longest` those of the point that has the most.
 
-
-def result_of(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Measured]) -> TrialResult:
-    """The result of a trial for a sampler.
-
-    If only some rows were seen, the trial's lead over the untuned program on those is added to that program's
-    mean on all rows: rows differ more than points do, so this is nearer to the truth than the mean of the
-    rows seen.
+    If only some rows were seen, the trial's lead over that point on those is added to its mean on all of its
+    rows: rows differ more than points do, so this is nearer to the truth than the mean of the rows seen.
     """
     values: list[float] = []
     for place in range(len(plan.objectives)):
-        whole = mean([row.objectives[place] for row in baseline])
-        lead = mean(leads(rows, baseline, lambda row: row.objectives[place]))  # noqa: B023
+        whole = mean([row.objectives[place] for row in longest[:train]])
+        others = beside(longest, len(rows), train)
+        lead = mean(leads(rows, others, lambda row: row.objectives[place]))  # noqa: B023
         if whole is None or lead is None:
             return TrialResult(None, {FAILURES: 1.0})
         values.append(whole + lead)
-    return TrialResult(tuple(values), violations(plan, rows, baseline))
+    return TrialResult(tuple(values), violations(plan, rows, beside(baseline, len(rows), train)))
 
 
 def violations(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Measured]) -> dict[str, float]:
-    """The mean violation of each constraint by rows, 0 or less if it is satisfied; 1 if unknown."""
+    """The mean violation of each constraint by rows, 0 or less if it is satisfied; 1 if unknown. `baseline`
+    are the rows of the untuned program, as far as it ran on them."""
     found = {FAILURES: mean(leads(rows, baseline, lambda row: float(bool(row.failure)))) or 0.0}
     for place, constraint in enumerate(plan.constraints):
-        quantity = mean([row.quantities[place] for row in rows])
-        base = mean([row.quantities[place] for row in baseline[: len(rows)]])
+        compared = rows[: len(baseline)] if constraint.relative else rows
+        quantity = mean([row.quantities[place] for row in compared])
+        base = mean([row.quantities[place] for row in baseline])
         if quantity is None or base is None:
             found[constraint.text] = 1.0
         else:

@@ -55,7 +55,7 @@ from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, propose, require_dspy
 from gotlang.tune.sampler import CostModel
-from gotlang.tune.search import StudyProgress, StudySearch, behind, beside, best_of, front, merged
+from gotlang.tune.search import StudyProgress, StudySearch, best_of, front, merged
 from gotlang.tune.space import space_of, with_texts
 from gotlang.tune.structure import simplified
 from gotlang.tune.trials import Trial, TrialStore, lost
@@ -251,8 +251,7 @@ class _Study:
             found = front(self.plan, trials.values())
             found.sort(key=lambda t: sign * t.result.values[0] if t.result.values else math.inf)
         else:
-            leading = (t for t in best if self._leads(t, trials[0]) or not trials[0].feasible)
-            found = [t for t in leading if t.feasible][:1]
+            found = [trial for trial in best if trial.number and trial.feasible][:1]
         return front_of(self.plan, trials, found)
 
     def _check_budget(self) -> None:
@@ -273,11 +272,6 @@ class _Study:
                 help=f"give the study more, `--max-usd {math.ceil(100 * usd) / 100:g}` at least, or lower "
                 f"`max_tokens` of `{prompt}`",
             )
-
-    def _leads(self, trial: Trial, original: Trial) -> bool:
-        """Whether a point is better than the untuned program in the first objective, on the rows it ran."""
-        others = beside(original.rows, len(trial.rows), len(self.train))
-        return math.fsum(behind(self.plan, trial.rows, others)) < 0
 
     async def pick(self, wanted: str) -> StudyResult:
         """The stored study, with this point chosen; of one that has not ended, with the results so far."""
@@ -331,8 +325,15 @@ class _Study:
             self._reserve([baseline, *(some or [baseline])], len(self.split.test))
             costs.learn(baseline.rows, [(trial.point, trial.rows) for trial in others])
 
+        judged = self.store.kept().planned or len(self.split.test)  # the same if test rows are added later
         self.search = StudySearch(
-            points, self.store, self.train, lambda p: bool(costs.broken(p)), self.observe, on_known
+            points,
+            self.store,
+            self.train,
+            judged,
+            lambda point: bool(costs.broken(point)),
+            self.observe,
+            on_known,
         )
         try:
             await self.search.run()

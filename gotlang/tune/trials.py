@@ -56,8 +56,8 @@ class Trial:
     `selections` their selections.
 
     `ended` is `complete`, or `failed` if no row has a result; a `skipped` trial was never to be run. For all
-    trials of a point together (see `merged`) it tells whether the point ran on all train rows (`complete`),
-    or else why not: `infeasible`, `pruned`.
+    trials of a point together (see `merged`) it tells whether the point ran on all train rows (`complete`; so
+    is the untuned program in any case), or else why not: `infeasible`, `pruned`.
     """
 
     number: int
