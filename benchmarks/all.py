@@ -1,13 +1,13 @@
-"""Every figure of speed beside its goal, and beside what else a person would use.
+"""Every figure of speed with its goal, and compared with alternatives.
 
     python -m benchmarks all --quick              fewer rounds and sizes, within a quarter of an hour
     python -m benchmarks all --quick wire cache   some of them
-    python -m benchmarks all --write              as they stand in benchmarks/README.md
+    python -m benchmarks all --write              as in benchmarks/README.md
 
 Runs the benchmarks of speed one after the other, each in a process of its own, and prints their tables. Those
 of other frameworks need them: `--langgraph` is a Python that has LangGraph, `--graph-of-thoughts` and
-`--framework-of-thoughts` are folders with checkouts. What studies find and spend is `python -m benchmarks
-tuning`.
+`--framework-of-thoughts` are folders with checkouts. Results and costs of studies are measured by `python -m
+benchmarks tuning`.
 """
 
 from __future__ import annotations

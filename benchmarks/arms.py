@@ -1,11 +1,12 @@
-"""What `gotc tune` finds, claims and spends, beside TPE by hand with the same cache, and random search.
+"""Results, claims and spending of `gotc tune`, compared with hand-written TPE and random search with the same
+cache.
 
     python -m benchmarks arms --quick             three seeds, and one of sort128
     python -m benchmarks arms --write             ten seeds
 
 Each study of a planted program (`benchmarks/planted`) has 40 trials, 30 train rows and 60 test rows; the best
 setting is known from the program's simulator. `sort128` is `studies/sort128.got` with the true means of
-`benchmarks/landscape.py`. All arms have the same rows, draws and kind of cache, and pay for test rows. TPE
+`benchmarks/landscape.py`. All arms have the same rows, samples and kind of cache, and pay for test rows. TPE
 and random search by hand ask all train rows at each trial, know the bound, and judge the best allowed trial
 on the test rows by a paired bootstrap interval. Each study appends a line to `--out`, so that the benchmark
 can be interrupted and continued.

@@ -1,11 +1,12 @@
-"""Wall time of a run of sort128 at 50 ms a call, compared with the same requests written by hand in asyncio.
+"""Wall time of a run of sort128 at 50 ms per call, compared with the same requests written by hand in
+asyncio.
 
     python benchmarks/byhand.py [--quick] [--rounds 7]
 
-By hand is what a person would write: a coroutine that sorts, merges and repairs, reads the responses, scores
-them and keeps the best. Its prompts are rendered in advance. Both send the same requests, one per operation;
-`default` is a run with the options of the command. In process, the responses
-are known in advance; over HTTP, they come from a server in another process, by hand through the official SDK.
+The hand-written version is a coroutine that sorts, merges and repairs, reads the responses, scores them and
+keeps the best. Its prompts are rendered in advance. Both send the same requests, one per operation; `default`
+is a run with the options of the command. In process, the responses are known in advance; over HTTP, they come
+from a server in another process, by hand through the official SDK.
 
 Each time is taken in a process of its own. `first` is the first run, with the import of the client and the
 connections but without compiling, `next` the median of five more. Ratios are of one round to by hand in the

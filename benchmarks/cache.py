@@ -1,13 +1,14 @@
-"""Hits and puts of the cache, beside sqlite3 with json by hand, and beside lmdb where that is installed.
+"""Hits and puts of the cache, compared with hand-written sqlite3 and json, and with lmdb if it is installed.
 
     python benchmarks/cache.py                    # 1,000, 100,000 and 1,000,000 entries: some ten minutes
     python benchmarks/cache.py --entries 1000
 
 Both sides keep the same entries in files of their own: a request and a sample of it, each a row of JSON with
 its key, in write-ahead mode. By hand a sample is parsed with `json` and stays a dictionary. A hit reads one
-sample, with keys in random order. Puts are new entries, one in a transaction, or 64, as 64 tasks put in one
-turn of the event loop. The sides take turns; a time is the median of the processor's over the rounds. The
-server of PostgreSQL is the benchmark's own and syncs each commit to the disk; 64 tasks use it, by the clock.
+sample, with keys in random order. Puts are new entries, one per transaction, or 64, as 64 tasks put in one
+turn of the event loop. The sides are interleaved; a time is the median of the processor's over the rounds.
+The server of PostgreSQL is the benchmark's own and syncs each commit to the disk; 64 tasks use it, by the
+clock.
 """
 
 from __future__ import annotations

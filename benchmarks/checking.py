@@ -1,15 +1,15 @@
-"""Processor time of `gotc check` and of a `gotc run` from the cache, beside Python's own start.
+"""Processor time of `gotc check` and of a cached `gotc run`, compared with Python's own start.
 
     python benchmarks/checking.py [--lines 1000 10000 100000] [--rounds 5]
 
 A program is programs/sorting.got repeated, each copy with its own names; a small one is
-programs/least_to_most.got, which has a loop in a prompt, or programs/chain_of_thought.got, which
-has none. Each round runs every command once, and `python -c pass`; times are of whole
-commands, medians with the least and the most, and so are their ratios to the `pass` of the same round.
-`first` is a command with an empty cache folder, `again` the next one, of an unchanged program; the answers
-of a run come from the cache in both. `x compile()` is the time of a first check beyond that of a small
-program, a line, beside that of CPython's `compile()` for this repository's own Python. Memory is the peak
-resident size beyond that of the small program.
+programs/least_to_most.got, which has a loop in a prompt, or programs/chain_of_thought.got, which has none.
+Each round runs every command once, and `python -c pass`; times are of whole commands, medians with minimum
+and maximum, and so are their ratios to the `pass` of the same round. `first` is a command with an empty cache
+folder, `again` the next one, of an unchanged program; the answers of a run come from the cache in both. `x
+compile()` is the time of a first check beyond that of a small program, a line, beside that of CPython's
+`compile()` for this repository's own Python. Memory is the peak resident size beyond that of the small
+program.
 """
 
 from __future__ import annotations

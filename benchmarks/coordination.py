@@ -1,11 +1,11 @@
-"""What the cache, its claims and a shared budget cost per request, beyond a run without a cache.
+"""Overhead of the cache, its claims and a shared budget per request, compared with a run without a cache.
 
     python benchmarks/coordination.py --rounds 9
 
 The model responds immediately, after yielding to the event loop once, so all that is left is ours: a request
 is looked up, claimed, reserved, marked as sent (which is synced to the disk), stored, read back and settled.
-The four kinds of runs are measured in turn, in one process, so that other load affects them alike. The table
-has the median processor time over the rounds, and the least time.
+The four kinds of runs are interleaved, in one process, so that other load affects them equally. The table has
+the median processor time over the rounds, and the minimum.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Processor time of what an editor waits for, on a program of 500 lines, after each of some edits.
+"""Processor time of editor requests after edits of a program of 500 lines.
 
     python benchmarks/editing.py [--lines 500] [--rounds 15]
 
 The program is programs/sorting.got repeated, each copy with its own names. Each round cuts a random line and
 asks for the diagnostics of the text, whole and cut, and for completion and hover at the cut. Times are
-medians of the rounds with the least and the most, in one process that is warm, as a language server is. The
-goal of each is 100 ms.
+medians of the rounds with minimum and maximum, in one warm process, as a language server is. The goal of each
+is 100 ms.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Evaluations over many rows with `--out`: processor time and memory of a row, and of the summary.
+"""Evaluations over many rows with `--out`: processor time and memory per row, and of the summary.
 
     python benchmarks/evaluating.py                       # 10,000 and 100,000 rows: some ten minutes
     python benchmarks/evaluating.py --rows 1000 10000
     python benchmarks/evaluating.py --quick               # 3,000 rows
 
-Each row asks for ten responses of a simulated model, which answers at once, and takes a vote: 100,000 rows
-are a million calls. Every evaluation is a process of its own: first with an empty cache, then with the
+Each row requests ten responses of a simulated model, which responds immediately, and takes a vote: 100,000
+rows are a million calls. Every evaluation is a process of its own: first with an empty cache, then with the
 responses in the cache, then again with all results in the file. Time is the processor's, beyond the start of
 Python. `grows by` is resident memory after the last row beyond that after the first 1,000.
 """

@@ -2,7 +2,7 @@
 
     python benchmarks/figures.py
 
-A table stands between `<!-- figures: NAME begin -->` and `<!-- figures: NAME end -->`, and is made from
+A table is between `<!-- figures: NAME begin -->` and `<!-- figures: NAME end -->`, and is made from
 results/NAME.json. To measure again, run benchmarks/NAME.py with `--write`, and then this script.
 """
 

@@ -1,4 +1,4 @@
-"""What parallel execution and caches save, beside the figures of Framework of Thoughts (Table 2).
+"""Savings by parallel execution and caches, compared with Table 2 of Framework of Thoughts.
 
     python benchmarks/framework_of_thoughts.py [--rows 50]
 
@@ -7,11 +7,11 @@ is paid with a cache of the process and with a persistent one, as that paper def
 seconds of all requests one after the other (S) or along the critical path (P). A run's accounts hold all of
 them at once, so no figure is of another run.
 
-The models are simulated, so what is saved is the simulators' doing: an operation is asked for twice as
-often as they give the same thought twice. The paper's models were GPT-4o (game of 24), GPT-3.5-turbo (sorting
-and documents) and GPT-4.1-mini (ProbTree). The rows of the game of 24 are the first of those that Tree of
-Thoughts tests (901 to 1000). ProbTree answers made-up questions of several hops, beside both of the paper's
-data sets. Each sample is a request of its own and early stopping is off, as in the paper's schemes.
+The models are simulated, so savings depend on the simulators: a request is repeated as often as they return
+the same thought twice. The paper's models were GPT-4o (game of 24), GPT-3.5-turbo (sorting and documents) and
+GPT-4.1-mini (ProbTree). The rows of the game of 24 are the first of those that Tree of Thoughts tests (901 to
+1000). ProbTree answers made-up questions of several hops, beside both of the paper's data sets. Each sample
+is a request of its own and early stopping is off, as in the paper's schemes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""The front of sorting by mistakes, dollars and seconds: whether its intervals hold, and files keep to it.
+"""The front of sorting by mistakes, dollars and seconds: coverage of its intervals, and reproducibility of
+its files.
 
     python -m benchmarks front --seeds 10 --write
 
 Each study (`benchmarks/front.got`) has 60 trials, 50 train and 50 test rows. Its intervals on the test rows
-claim to hold all at once; they are held against all rows of the data, run with new samples at each point.
-Each point is then picked from the stored study, its file written, read, and run on the test rows: what it
-makes there and what it costs must be what was promised. `of trials` is the money of the study as a share of
-what 60 trials cost that run the untuned program on the train rows, without a cache. Each study appends a line
-to `--out`, so that the benchmark can be interrupted and continued.
+are simultaneous; they are compared with the means over all rows of the data, run with new samples at each
+point. Each point is then picked from the stored study, its file written, read, and run on the test rows: its
+mistakes and its cost there must be those reported. `of trials` is the money of the study as a share of what
+60 trials cost that run the untuned program on the train rows, without a cache. Each study appends a line to
+`--out`, so that the benchmark can be interrupted and continued.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/million.py [--graph wide chain tree]
     python benchmarks/million.py --quick          one graph, in ten runs
 
-Each row is a process of its own, with garbage collection as it comes. The goals: 90 s of processor time, and
-2 GB at the peak of the process. One run may not make so many calls: its limits are raised here.
+Each row is a process of its own, with garbage collection on. The goals: 90 s of processor time, and 2 GB at
+the peak of the process. The limits of one run are raised for this.
 """
 
 from __future__ import annotations

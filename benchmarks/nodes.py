@@ -1,4 +1,4 @@
-"""What 10, 100 and 1,000 nodes ask of the driver, the database, the budget and a provider: a simulation.
+"""A simulation of the load of 10, 100 and 1,000 nodes on the driver, the database, the budget and a provider.
 
     python benchmarks/nodes.py --measure          the constants, measured on this machine
     python benchmarks/nodes.py --write            the simulation with the constants that were measured last

@@ -1,10 +1,10 @@
-"""What a study loses to a proposer of prompts that answers nonsense, on a server that counts its charges.
+"""The cost of a prompt proposer that returns nonsense, on a server that counts its charges.
 
     python -m benchmarks nonsense --write
 
-Each optimizer has each kind of nonsense `--seeds` times, with other rows. Told means that the result says why
-the proposer was stopped, within ten proposals. Each study appends a line to `--out`, so that the benchmark
-can be interrupted and continued.
+Each optimizer has each kind of nonsense `--seeds` times, with other rows. Stopped in time means that the
+result says why the proposer was stopped, within ten proposals. Each study appends a line to `--out`, so that
+the benchmark can be interrupted and continued.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often a study calls something better where nothing that it varies changes anything.
+"""False positives of studies in which no dimension has an effect.
 
     python -m benchmarks nulls --quick          a fifth of the studies
     python -m benchmarks nulls --write          all 200

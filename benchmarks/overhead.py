@@ -1,15 +1,16 @@
-"""Processor time and memory of an operation beyond its model call, beside what a person would write by hand.
+"""Processor time and memory of an operation without its model call, compared with hand-written code.
 
     python benchmarks/overhead.py [--sizes 1000 100000] [--rounds 3] [--quick] [--langgraph PYTHON]
                                   [--graph-of-thoughts FOLDER] [--framework-of-thoughts FOLDER]
 
-The model answers at once, after yielding to the event loop once. By hand is `asyncio.gather` of the calls
-(`wide`), a chain of plain `await` (`chain`) or one gather a level (`tree`). With 1,000 calls also LangGraph,
-where an interpreter that has it is given, and Graph of Thoughts and Framework of Thoughts, where a checkout
-is (`FOLDER/.venv/bin/python` runs it, if that is there). `peers.py` has all of them. Each measurement is a
-process of its own; got and its peers take turns. The first figure, with its goal of 60 microseconds, is with
-garbage collection as it comes; for the ratios it is off on all sides. Figures are medians of the rounds, with
-their range. `resident` is what the process grew by while the result is held, per operation (goal: 1.5 KB).
+The model responds immediately, after yielding to the event loop once. By hand is `asyncio.gather` of the
+calls (`wide`), a chain of plain `await` (`chain`) or one gather per level (`tree`). With 1,000 calls also
+LangGraph, where an interpreter that has it is given, and Graph of Thoughts and Framework of Thoughts, where a
+checkout is (`FOLDER/.venv/bin/python` runs it, if that is there). `peers.py` has all of them. Each
+measurement is a process of its own; got and its peers take turns. The first figure, with its goal of 60
+microseconds, is with garbage collection as it comes; for the ratios it is off on all sides. Figures are
+medians of the rounds, with their range. `resident` is what the process grew by while the result is held, per
+operation (goal: 1.5 KB).
 """
 
 from __future__ import annotations

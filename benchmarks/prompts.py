@@ -1,15 +1,14 @@
-"""Whether prompt search finds the piece of advice that helps, and finds nothing where none does.
+"""Whether prompt search finds helpful advice, and its false positives if there is none.
 
     python -m benchmarks prompts --quick          three studies and five null studies of each optimizer
     python -m benchmarks prompts --write          ten and twenty
 
 The simulator of the program guesses a number, and looks at the whole text of its prompt. Of the twelve pieces
-of advice that the simulated proposer adds one halves the error, one doubles it, and ten do nothing; which,
-the seed says, and neither that proposer nor the optimizer knows. For `bootstrap`, which proposes no texts, a
+of advice that the simulated proposer adds one halves the error, one doubles it, and ten have no effect; the
+seed determines which, unknown to the proposer and the optimizer. For `bootstrap`, which proposes no texts, a
 worked example helps. In a null study nothing helps. There are 30 train and 60 test rows. Found means the
 verdict `better` for a program with what helps and without what harms; a false find is that verdict for one
-without.
-Each study appends a line to `--out`, so that the benchmark can be interrupted and continued.
+without. Each study appends a line to `--out`, so that the benchmark can be interrupted and continued.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""How well so many rows tell the best settings of sort128 apart, and what these rows cost.
+"""Resolution of rows: how well the best settings of sort128 can be distinguished, and at what cost.
 
     python -m benchmarks resolution --write
 
-A person is told which settings are the best 2, 4, 8 or 16 of those that keep the bound, runs only these, on
-the same rows with one cache, and takes the one with the fewest mistakes. The cells of
-`benchmarks/landscape.py` are taken for all that there are: those that a choice is made by are drawn from them
-with replacement, and their means are the truth. A search has to find these settings first, and is helped by
-what the others say of them.
+An oracle that knows the best 2, 4, 8 or 16 feasible settings runs only these, on the same rows with one
+cache, and takes the one with the fewest mistakes. The cells of `benchmarks/landscape.py` are taken for all
+that there are: those that a choice is made by are drawn from them with replacement, and their means are the
+truth. A search has to find these settings first, and is helped by what the others say of them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A million answers through one process: memory, open files, time and money as it goes.
+"""A million calls through one process: memory, open files, time and spending.
 
     python benchmarks/soak.py [--answers 1000000]
 
 One session with a limit in dollars and a cache in a file runs a program again and again, 16 runs at once, of
-100 answers each. The model is the real one down to its wire, which answers at once; each 500th is lost
-after it was charged. It fails unless the limit holds, what is told as charged is what the wire's own ledger
-says of the answers that came, to the last digit, and a second look finds every answer in the cache.
+100 answers each. The model is the real one down to its wire, which answers at once; each 500th is lost after
+it was charged. It fails unless the limit is kept, the reported charge equals that of the endpoint's ledger
+for the responses that arrived, to the last digit, and every response is found in the cache afterwards.
 """
 
 from __future__ import annotations

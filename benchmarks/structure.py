@@ -1,4 +1,5 @@
-"""Structure: from one prompt of a task (`io`), a study rewrites the graph; beside it our own schemes.
+"""Structure: from one prompt of a task (`io`), a study rewrites the graph; compared with hand-written
+schemes.
 
     python benchmarks/structure.py ["keyword counting" ...] [--seeds 3] [--trials 80] --write
 

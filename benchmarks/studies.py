@@ -1,9 +1,9 @@
-"""What the studies of the papers find, and the time and memory that they take.
+"""Results of the papers' studies, with their time and memory.
 
     python -m benchmarks studies --seeds 1 2 3 --write
 
 Each study of `studies/` runs as `gotc tune` on the simulated model, in a process of its own with an empty
-cache. The seeds are those of the draws; a study's rows are always the same. Each appends a line to `--out`,
+cache. The seeds are those of the samples; a study's rows are always the same. Each appends a line to `--out`,
 so that the benchmark can be interrupted and continued.
 """
 

@@ -1,4 +1,4 @@
-"""Processor time of a study's trial beyond its rows, beside plain Optuna.
+"""Overhead of a study's trial in processor time, compared with plain Optuna.
 
     python -m benchmarks trials [--quick] [--rounds 5]
 

@@ -1,12 +1,11 @@
-"""Every claim about studies: what is wanted, what was found, and on how many seeds.
+"""Every claim about studies: the goal, the result, and the number of seeds.
 
     python -m benchmarks tuning --quick           fewer seeds, within half an hour on two processors
     python -m benchmarks tuning --write           ten seeds and 200 null studies: hours
 
 The parts run one after the other, and each is a benchmark of its own that says how it measures: `arms`, with
-sort128 by the true means of `landscape`, `nulls`, `peeking`, `prompts`, `nonsense`, `front`, `structure`
-and `disturbed`.
-Each study is a line in a file of `--folder`, by default `benchmarks/results` or, with `--quick`,
+sort128 by the true means of `landscape`, `nulls`, `peeking`, `prompts`, `nonsense`, `front`, `structure` and
+`disturbed`. Each study is a line in a file of `--folder`, by default `benchmarks/results` or, with `--quick`,
 `build/tuning`: what is there is not run again, so that the benchmark can be interrupted and continued.
 """
 

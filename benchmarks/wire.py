@@ -1,13 +1,12 @@
-"""Processor time of a request over HTTP, through ways that a person would use, against a server in another
-process.
+"""Processor time of a request over HTTP with several clients, against a server in another process.
 
     python benchmarks/wire.py [--quick] [--rounds 7] [--requests 400] [--in-flight 16]
 
 Each way posts the same chat completion (a prompt of 520 characters, a completion of 130) and reads its JSON.
-The ways take turns in each round; the table has medians and ranges over the rounds, of milliseconds of this
-process's processor time a request, and ratios to bare aiohttp and to the SDK by hand of the same round. The
-SDK's aiohttp client is measured where it is installed (`pip install "openai[aiohttp]"`), and so are litellm
-and DSPy; both without their caches.
+The clients are interleaved in each round; the table has medians and ranges over the rounds, of milliseconds
+of this process's processor time a request, and ratios to bare aiohttp and to the SDK by hand of the same
+round. The SDK's aiohttp client is measured where it is installed (`pip install "openai[aiohttp]"`), and so
+are litellm and DSPy; both without their caches.
 """
 
 from __future__ import annotations

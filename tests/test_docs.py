@@ -67,7 +67,7 @@ def operations_table() -> str:
         for record in OPERATIONS.values()
     ]
     rows += [
-        "| `Repeat(k)` after a step that asks or a scheme's call, `Repeat(k):` over a block "
+        "| `Repeat(k)` after a step that calls a model or a scheme's call, `Repeat(k):` over a block "
         "| the same k times in separate contexts, each from the same thoughts | | "
         "| that step fails; one of the k calls or blocks fails |"
     ]
