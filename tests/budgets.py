@@ -1,4 +1,4 @@
-"""Holds budgets to their word: a run never exceeds what was proven, and what is not proven does not start.
+"""Tests budgets: a run never exceeds a proven bound, and a run with an unproven budget does not start.
 
 Each generated program gets the smallest budget that can be proven (calls and hops by the check where they do
 not depend on inputs, otherwise and in dollars at the start of a run), and runs in three ways. With any limit

@@ -1,4 +1,4 @@
-"""Options of the test suite, and what holds for every test."""
+"""Options and fixtures of the test suite."""
 
 from __future__ import annotations
 

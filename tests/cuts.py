@@ -1,5 +1,5 @@
-"""Damages one line of a right program as typing does, and asks for all the rest: every other declaration and
-step is in the tree, an error elsewhere is reported, and none that only follows.
+"""Damages one line of a correct program as typing does, and checks the rest: every other declaration and step
+is in the tree, an error elsewhere is reported, and none that only follows.
 
     python -m tests.cuts --runs 2000
 

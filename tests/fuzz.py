@@ -1,4 +1,4 @@
-"""Breaks programs and holds the front end to its word: soon diagnostics with a place, never an exception.
+"""Fuzzes the front end: broken programs yield diagnostics with a place, quickly, and never an exception.
 
 What `gotc check` does is done to each; what parses is printed and read again; what compiles becomes IR.
 

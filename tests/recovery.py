@@ -1,4 +1,4 @@
-"""Breaks one line of a right program, puts a mistake elsewhere, and asks for both: one error for each.
+"""Breaks one line of a correct program, puts an error elsewhere, and expects one diagnostic for each.
 
     python -m tests.recovery --runs 2000
 

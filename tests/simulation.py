@@ -1,4 +1,4 @@
-"""Deterministic simulation: a seed decides what runs next, how network and disk fail, and who is killed.
+"""Deterministic simulation: a seed controls scheduling, failures of network and disk, and kills.
 
     python -m tests.simulation --seeds 10000
     python -m tests.simulation --first 4711 --seeds 1 -v        # a seed that failed, again

@@ -1,12 +1,12 @@
-"""Holds the check to its word: what passes never fails in a run but by data, what is right passes.
+"""Tests the soundness of the check: programs that pass fail only by data, and correct programs pass.
 
 Programs are generated over the whole language and edited as people edit. What is refused must be refused
 where the edit is, or in a declaration that uses what was edited.
 
     python -m tests.soundness --runs 20000
 
-It says every 500 programs how many were tried; `--first` goes on from there.
-`tests/test_soundness.py` runs a few of the same.
+It says every 500 programs how many were tried; `--first` goes on from there. `tests/test_soundness.py` runs a
+few of the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""F1 and exact match: the values that HotpotQA's own evaluation gives, and laws."""
+"""F1 and exact match: the values of HotpotQA's own evaluation, and properties."""
 
 from __future__ import annotations
 

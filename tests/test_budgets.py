@@ -1,5 +1,4 @@
-"""Budgets of schemes: what the check and the start of a run prove holds, and what they cannot prove is
-refused."""
+"""Budgets of schemes: proven bounds are never exceeded, and unproven budgets are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over a cache, pruning, and the text that caches are passed on as."""
+"""Statistics of a cache, pruning, export and import."""
 
 from __future__ import annotations
 

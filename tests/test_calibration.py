@@ -1,4 +1,4 @@
-"""docs/calibration.md says what the simulators give, and all that they do not reach.
+"""docs/calibration.md has the simulators' results, including all deviations from the papers.
 
 Some rows of each task are run again; with LAWS, all of them.
 """

@@ -1,4 +1,4 @@
-"""Golden cases: `tests/cases/STAGE/*.case` hold sources with what a stage makes of them, to the letter.
+"""Golden cases: `tests/cases/STAGE/*.case` contain sources with the exact output of a stage.
 
     [case a title]
     the source

@@ -1,4 +1,4 @@
-"""`first`, `first ..., at once` and `race`: which line is taken, and what the others cost."""
+"""`first`, `first ..., at once` and `race`: the chosen alternative, and the cost of the others."""
 
 from __future__ import annotations
 

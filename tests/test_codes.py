@@ -1,4 +1,4 @@
-"""Every code that is reported is explained on the page of codes, and the other way round."""
+"""Every reported code is explained on the page of codes, and vice versa."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiler's work grows no faster than its programs: counted in lines of Python, not in seconds."""
+"""The compiler's work is linear in the size of programs: counted in lines of Python, not in seconds."""
 
 from __future__ import annotations
 

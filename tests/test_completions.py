@@ -1,4 +1,4 @@
-"""Laws of reading what an endpoint sends: any JSON is read or refused, and counts add up."""
+"""Properties of parsing responses of endpoints: any JSON is parsed or refused, and counts add up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`confidence`: of a whole answer, of one field of it, and what it says where that is not known."""
+"""`confidence`: of a whole answer, of one field of it, and the errors if it is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpora: what is found, what is refused, and that a kept index is the one that would be made."""
+"""Corpora: search results, errors, and saved indexes, which equal new ones."""
 
 from __future__ import annotations
 

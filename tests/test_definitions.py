@@ -1,4 +1,4 @@
-"""Operations, functions and open schemes: the program is the one with everything written out."""
+"""Operations, functions and open schemes: equal to the program with everything inlined by hand."""
 
 from __future__ import annotations
 

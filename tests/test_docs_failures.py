@@ -1,4 +1,4 @@
-"""What the reference says about failure: each of its cases is run."""
+"""The reference's section on failures: each of its cases is run."""
 
 from __future__ import annotations
 

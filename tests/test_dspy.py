@@ -1,4 +1,5 @@
-"""Prompt search with DSPy: each optimizer mends a planted flaw in both of two prompts, and harms none."""
+"""Prompt search with DSPy: each optimizer fixes a planted flaw in both of two prompts, and makes none
+worse."""
 
 from __future__ import annotations
 

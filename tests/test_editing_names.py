@@ -1,4 +1,4 @@
-"""What names mean in an editor: definitions, references, and renaming that keeps what a program means."""
+"""Names in an editor: definitions, references, and renaming that preserves the meaning of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose model it is: requests' keys tell endpoints apart, in one spelling, and hold nothing secret."""
+"""Identity of endpoints: requests' keys distinguish them, in one normalized form, and contain no secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an estimate says, a run does: for every scheme of programs/, and for generated ones."""
+"""Estimates agree with runs: for every scheme of programs/, and for generated ones."""
 
 from __future__ import annotations
 

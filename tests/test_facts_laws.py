@@ -1,4 +1,4 @@
-"""What the check says is known of thoughts is known in the run."""
+"""Facts that the check derives about thoughts are true in the run."""
 
 from __future__ import annotations
 

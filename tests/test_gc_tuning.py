@@ -1,4 +1,4 @@
-"""Garbage collection while runs are under way, and after them."""
+"""Garbage collection during and after runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar itself: what its README says of it, and that no name of Lark's reaches a user."""
+"""The grammar: its README's claims, and that users see no names of Lark's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules for operations that change the graph: what the paper allows, exactly, and nothing else."""
+"""The rules for operations that change the graph: exactly those of the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Responses that no honest endpoint sends: they cost neither memory nor more than the time-out."""
+"""Malicious responses: they take neither memory nor more time than the timeout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole runs against an endpoint that misbehaves in every way we know of, and what they say they paid."""
+"""Whole runs against an endpoint that misbehaves in every known way, and their reported spending."""
 
 from __future__ import annotations
 

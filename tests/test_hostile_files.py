@@ -1,4 +1,4 @@
-"""Files from strangers: every field of each kind is replaced, and commands that read it say what is wrong.
+"""Untrusted files: every field of each kind is replaced, and commands that read it report the error.
 
 No bug (exit code 70), no traceback, and no control character reaches the terminal raw.
 

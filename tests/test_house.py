@@ -1,4 +1,4 @@
-"""The house rules, checked: floors, types, style, sizes, what a start imports."""
+"""Project rules: layers, types, style, module sizes, imports at start-up."""
 
 from __future__ import annotations
 

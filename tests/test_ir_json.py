@@ -1,4 +1,5 @@
-"""The IR as JSON, and packed: programs survive it and run as before; what is no IR is refused in words."""
+"""The IR as JSON, and packed: programs survive the round trip and run as before; invalid documents are
+refused with a message."""
 
 from __future__ import annotations
 

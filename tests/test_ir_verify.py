@@ -1,4 +1,5 @@
-"""The verifier: every program is found right at every level, and each way to be wrong is found and named."""
+"""The verifier: every program is valid at every level, and each kind of inconsistency is detected and
+named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an endpoint takes is remembered from run to run, told, and forgotten when that is asked for."""
+"""Capabilities of an endpoint are remembered from run to run, shown, and deleted on request."""
 
 from __future__ import annotations
 

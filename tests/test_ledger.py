@@ -1,4 +1,4 @@
-"""The ledger: its sums are those over the operations, its longest path is the longest there is."""
+"""The ledger: its sums are those over the operations, its critical path is the longest path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits: nobody overtakes, nobody is forgotten, what is allowed is used and little is refused."""
+"""Limits: fair order, no starvation, high use of the allowed rate, few refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The virtual clock: timers fire in the order of their times, and nobody waits for them."""
+"""The virtual clock: timers fire in the order of their times, without real waiting."""
 
 from __future__ import annotations
 

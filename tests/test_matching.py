@@ -1,4 +1,4 @@
-"""Which column is which input: by name, else the only one that fits; never a guess between two."""
+"""Column inference: by name, else the only possible one; never a guess between two."""
 
 from __future__ import annotations
 

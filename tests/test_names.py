@@ -1,4 +1,4 @@
-"""What a name stands for where a program uses it again, or uses one that means something elsewhere."""
+"""The meaning of names that a program reuses, or that have another meaning elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the real model reads answers and usage, however odd."""
+"""Parsing of responses and usage by the real model, including malformed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real model against a real server that fails: nothing hangs, lies, leaks or is lost."""
+"""The real model against a real server that fails: no hangs, false reports, leaks or losses."""
 
 from __future__ import annotations
 

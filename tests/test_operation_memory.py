@@ -1,4 +1,4 @@
-"""What a run keeps of each operation: figures and values, not the texts that they were read from."""
+"""The memory of each operation of a run: numbers and values, not the texts that they were parsed from."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""The law of the passes: whatever a program answers without them, it answers with them."""
+"""Property of the passes: a program has the same result with and without them."""
 
 from __future__ import annotations
 

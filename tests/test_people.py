@@ -1,4 +1,4 @@
-"""`Ask`: who answers, what waits, and how a run goes on."""
+"""`Ask`: sources of answers, waiting questions, and how a run continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every program of programs/: it checks without a warning and asks what its formulas say."""
+"""Every program of programs/: it passes the check without a warning, and its calls agree with its
+formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The newer schemes of programs/: what each has of its paper, and that their simulators err as models do."""
+"""The newer schemes of programs/: their agreement with the papers, and the errors of their simulators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `gotc ir --remarks` says of each step: what a pass did, and why it did not."""
+"""The remarks of `gotc ir --remarks`: what a pass did to each step, or why it did nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites keep types and bounds: laws over generated programs, and what they make of known ones."""
+"""Rewrites preserve types and bounds: properties over generated programs, and results for known ones."""
 
 from __future__ import annotations
 

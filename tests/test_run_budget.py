@@ -1,4 +1,4 @@
-"""The budget: what a server charges never crosses it, and what fits is never stopped.
+"""The budget: charges never exceed it, and affordable requests are never refused.
 
 LAWS=2000 python -m pytest tests/test_run_budget.py     # five budgets each
 """

@@ -1,4 +1,4 @@
-"""Whatever fails: a run ends, leaves nothing running, and says what failed, where and why."""
+"""Failures: a run ends, leaves nothing running, and reports what failed, where and why."""
 
 from __future__ import annotations
 

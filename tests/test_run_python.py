@@ -1,4 +1,4 @@
-"""A program's own Python, in every place where it is called: whatever it does, the run ends and says so."""
+"""A program's own Python, in every place where it is called: for any behavior, the run ends with a report."""
 
 from __future__ import annotations
 

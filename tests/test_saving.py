@@ -1,4 +1,4 @@
-"""What is paid is kept: a cache that cannot be written is tried again, and nothing is lost in silence."""
+"""Paid responses are stored: writing to a cache is retried, and losses are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operation goes first, how many run side by side, and that nobody is forgotten meanwhile."""
+"""Scheduling: order of operations, concurrency, and no starvation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs share a cache: a request that had to wait is looked for once more before it is sent."""
+"""Two runs share a cache: the cache is checked again before a delayed request is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Some seeds of the simulation (`tests/simulation.py`), and proof that it finds what is broken."""
+"""Some seeds of the simulation (`tests/simulation.py`), and a check that it detects deliberate bugs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes the check fails in a run by data alone, and what is refused is refused where the mistake is."""
+"""Programs that pass the check fail only by data, and errors are reported at their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs come from strangers: what they could do harm with is refused, in bounded time and memory."""
+"""Untrusted programs: anything harmful is refused, in bounded time and memory."""
 
 from __future__ import annotations
 

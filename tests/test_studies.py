@@ -1,4 +1,4 @@
-"""Studies as a whole: what they find, what they may not see or spend, what their result is."""
+"""Whole studies: results, data separation, and limits on spending."""
 
 from __future__ import annotations
 

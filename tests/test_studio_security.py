@@ -1,4 +1,5 @@
-"""`gotc studio` lets in who has its address, from its own pages, to its own folder; over real HTTP."""
+"""`gotc studio` accepts only requests with its token, from its own pages, for its own folder; over real
+HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cache that is full, gone or broken during a run: nothing more is spent, unless the user wants it."""
+"""A cache that is full, gone or broken during a run: spending stops, unless the user chooses otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gotc eval --out`: results in a file as they come, killed and continued as if nobody had disturbed it."""
+"""`gotc eval --out`: results in a file as they come, killed and continued with the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that is full: a run ends with its result all the same, and says what was paid and is not kept."""
+"""A disk that is full: a run still ends with its result, and reports paid responses that are not stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gotc init`: each folder that it makes is right, and everything that its README says works offline."""
+"""`gotc init`: each generated folder passes its checks, and all commands of its README work offline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and kill -9: nothing that was paid is lost, and the same command goes on."""
+"""Ctrl-C and kill -9: nothing that was paid for is lost, and the same command continues."""
 
 from __future__ import annotations
 

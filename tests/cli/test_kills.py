@@ -1,5 +1,5 @@
-"""kill -9 at random moments of a run of 500 calls: the result is that of a run nobody disturbed, and nothing
-that was answered and kept is paid for again.
+"""kill -9 at random moments of a run of 500 calls: the result is that of an undisturbed run, and no stored
+response is paid for again.
 
     KILLS=30 python -m pytest tests/cli/test_kills.py
 """

@@ -1,4 +1,4 @@
-"""`gotc check` of what it has checked: the same output without the compiler, until something changes."""
+"""Repeated `gotc check`: the same output without compiling, until something changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A stranger's folder has links that lead out of it: nothing is written through them, and it is said."""
+"""An untrusted folder with links that lead out of it: nothing is written through them, and an error is
+reported."""
 
 from __future__ import annotations
 

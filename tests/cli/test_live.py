@@ -1,4 +1,4 @@
-"""The graph of a run in a file while it runs: what others watch, and what a killed run leaves."""
+"""The graph of a run in a file while it runs: watching it, and the graph of a killed run."""
 
 from __future__ import annotations
 

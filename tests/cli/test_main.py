@@ -1,4 +1,4 @@
-"""The command as a whole: help, versions, what a start costs, where defaults come from, mistakes of ours."""
+"""The command as a whole: help, versions, start-up time, sources of defaults, internal errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A model that is out for a while: a study and its page say so while it lasts, and it goes on by itself.
+"""A model that is out for a while: a study and its page report it while it lasts, and the study continues by
+itself.
 
 Real waits, as in `tests/test_study_endpoint.py`: OUTAGE=200 python -m pytest tests/cli/test_outage.py
 """
