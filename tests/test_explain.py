@@ -21,7 +21,7 @@ from benchmarks.schemes import PROGRAMS, ROWS, Row, program_of, value_of
 from benchmarks.schemes import given as inputs_of
 from gotlang.api import Options, compile
 from gotlang.errors import RunError, UsageError
-from gotlang.estimate.cost import CostRange, Costs, Estimate
+from gotlang.estimate.cost import CostRange, Costs, Estimate, bill_of, cost_range, costs_of
 from gotlang.ir.program import Invoke
 from gotlang.metric import steps
 from gotlang.models.base import ModelOptions
@@ -343,3 +343,18 @@ def test_a_thought_that_was_computed_counts_in_the_volume() -> None:
     outcome = program.run(task="x", options=options).outcome
     assert outside(estimate.costs, outcome) == {}
     assert estimate.costs.volume.high == 2
+
+
+@pytest.mark.parametrize(("name", "scheme"), SCHEMES)
+def test_a_bill_in_numbers_has_the_bounds_of_the_formulas(name: str, scheme: str) -> None:
+    ir = program_of(name).ir()
+    sizes = Sizes("openai:gpt-4o-mini", ModelOptions())
+    params = {param.name: param.default for param in ir.params}
+    for early in (False, True):
+        costs, _ = costs_of(ir, ir.scheme(scheme), sizes, early=early, params=params, inputs={})
+        bill = bill_of(ir, ir.scheme(scheme), sizes, early=early, params=params, inputs={})
+        for of_formulas, amount in ((costs.calls, bill.calls), (costs.usd, bill.usd)):
+            found = None if amount is None else cost_range(amount)
+            assert (found and (found.low, found.high)) == (
+                of_formulas and (of_formulas.low, of_formulas.high)
+            )

@@ -167,16 +167,37 @@ def costs_of(
     as amounts. `params` are the values of all params, the rest is as in `estimate`. `invoked` gets each call
     of a scheme that has a budget, with its cost in dollars."""
     estimator = Estimator(program, counter, early=early, at_once=at_once, wave=wave)
-    root = FlowScope(None, {}, ZERO)
-    for param in program.params:
-        root.names[param.name] = _param(param, params[param.name], estimator)
-    scope = root.inside({name: _input(name, type_, inputs, estimator) for name, type_ in scheme.parameters})
-    flow, bill = estimator.declared_scheme(scheme, scope)
+    values = {param.name: _param(param, params[param.name], estimator) for param in program.params}
+    flow, bill = _estimated(estimator, scheme, values, inputs)
     if invoked is not None:
         invoked += [
-            (each, _range(one.usd) if one.usd is not None else None) for each, one in estimator.invoked
+            (each, cost_range(one.usd) if one.usd is not None else None) for each, one in estimator.invoked
         ]
     return _costs(flow, bill), [bill.calls, flow.hops]
+
+
+def bill_of(
+    program: ir.Program,
+    scheme: ir.Scheme,
+    counter: TokenCounter,
+    *,
+    early: bool,
+    params: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+) -> Bill:
+    """The bill of a scheme in numbers, without formulas of its params."""
+    estimator = Estimator(program, counter, early=early)
+    values = {param.name: estimator.known(params[param.name]) for param in program.params}
+    return _estimated(estimator, scheme, values, inputs)[1]
+
+
+def _estimated(
+    estimator: Estimator, scheme: ir.Scheme, params: Mapping[str, Guess], inputs: Mapping[str, Any] | None
+) -> tuple[Flow, Bill]:
+    """The result and the bill of a scheme."""
+    root = FlowScope(None, dict(params), ZERO)
+    given = {name: _input(name, type_, inputs, estimator) for name, type_ in scheme.parameters}
+    return estimator.declared_scheme(scheme, root.inside(given))
 
 
 @final
@@ -200,17 +221,14 @@ def costs_of_steps(program: ir.Program, scheme: ir.Scheme, counter: TokenCounter
     def told(step: ir.Step, flow: Flow, bill: Bill) -> None:
         place = step.span.start, step.span.end
         if step.span.use is None and place not in first:
-            usd = _range(bill.usd) if bill.usd is not None else None
-            first[place] = StepCost(step.span, _range(bill.calls), usd, _range(flow.hops))
+            usd = cost_range(bill.usd) if bill.usd is not None else None
+            first[place] = StepCost(step.span, cost_range(bill.calls), usd, cost_range(flow.hops))
 
     estimator = Estimator(program, counter, told=told)
-    root = FlowScope(None, {}, ZERO)
-    for param in program.params:
-        root.names[param.name] = _param(param, param.default, estimator)
-    scope = root.inside({name: _input(name, type_, None, estimator) for name, type_ in scheme.parameters})
-    flow, bill = estimator.declared_scheme(scheme, scope)
-    usd = _range(bill.usd) if bill.usd is not None else None
-    yield StepCost(scheme.span, _range(bill.calls), usd, _range(flow.hops), whole=True)
+    values = {param.name: _param(param, param.default, estimator) for param in program.params}
+    flow, bill = _estimated(estimator, scheme, values, None)
+    usd = cost_range(bill.usd) if bill.usd is not None else None
+    yield StepCost(scheme.span, cost_range(bill.calls), usd, cost_range(flow.hops), whole=True)
     yield from first.values()
 
 
@@ -241,17 +259,18 @@ def _input(name: str, type_: Type, inputs: Mapping[str, Any] | None, estimator: 
 
 def _costs(flow: Flow, bill: Bill) -> Costs:
     return Costs(
-        _range(bill.calls),
-        _range(bill.requests),
-        _range(flow.hops),
-        _range(flow.volume),
-        _range(bill.input_tokens),
-        _range(bill.output_tokens),
-        _range(bill.usd) if bill.usd is not None else None,
+        cost_range(bill.calls),
+        cost_range(bill.requests),
+        cost_range(flow.hops),
+        cost_range(flow.volume),
+        cost_range(bill.input_tokens),
+        cost_range(bill.output_tokens),
+        cost_range(bill.usd) if bill.usd is not None else None,
     )
 
 
-def _range(amount: Amount) -> CostRange:
+def cost_range(amount: Amount) -> CostRange:
+    """An amount as a range."""
     low, high = (_number(bound) for bound in amount.bounds)
     low = max(0, low or 0)  # a formula may be valid from one part, or one round, upwards
     exact = _written(amount.exact)

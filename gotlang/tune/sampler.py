@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any, final
 
 from gotlang.errors import GotError, UsageError
-from gotlang.estimate.cost import CostRange, costs_of
+from gotlang.estimate.cost import CostRange, bill_of, cost_range
 from gotlang.evaluate.rows import Row
 from gotlang.ir.evaluate import evaluate
 from gotlang.operations.names import free_names
@@ -203,9 +203,11 @@ class CostModel:
         runner = self._points.runner(point)
         scheme = runner.program.scheme(runner.program.main or self._points.plan.scheme)
         params = {param.name: param.default for param in runner.program.params} | dict(runner.params)
-        given: Any = {"early": self._early, "inputs": row.inputs, "params": params}
-        costs, _ = costs_of(runner.program, scheme, self._sizes, **given)
-        return {"calls": costs.calls} | ({"cost": costs.usd} if costs.usd is not None else {})
+        bill = bill_of(
+            runner.program, scheme, self._sizes, early=self._early, inputs=row.inputs, params=params
+        )
+        ranges = {"calls": cost_range(bill.calls)}
+        return ranges | ({"cost": cost_range(bill.usd)} if bill.usd is not None else {})
 
 
 def _width(range_: CostRange) -> float:
