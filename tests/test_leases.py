@@ -6,6 +6,7 @@ import asyncio
 import random
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from support.caches import a_request
 
 from gotlang.cache import open_cache
 from gotlang.cache.coordination import NO_CHARGE, Charge, Coordination
+from gotlang.cache.sqlite import SqliteCoordination
 from gotlang.errors import BudgetExceeded
 from gotlang.models.base import Price
 from gotlang.runtime.sampler import shared
@@ -29,6 +31,7 @@ class Priced:
 
     price = PRICE
     name = "m"
+    simulated = False
 
 
 class Worker:
@@ -107,3 +110,32 @@ async def spend(path: Path, chance: random.Random, requests: int, lease: int, *,
     for each in owners:
         each.close()
     cache.close()
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_what_is_sent_to_a_model_is_on_the_disk_before_unless_nobody_bills_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulated: bool
+) -> None:
+    synced = list[bool]()
+    real = SqliteCoordination.transaction
+
+    def transaction(self: SqliteCoordination, work: Any, *, durable: bool = False) -> Any:
+        synced.append(durable)
+        return real(self, work, durable=durable)
+
+    async def send(coordination: Coordination) -> None:
+        budget = SharedBudget.open(coordination, "all", 1000.0, None)
+        model = cast(Any, Priced())
+        model.simulated = simulated
+        allowance = await Allowance.of(budget, a_request(), 1, model)
+        synced.clear()
+        await allowance.sending("key/0")
+
+    monkeypatch.setattr(SqliteCoordination, "transaction", transaction)
+    cache = open_cache(tmp_path / "cache.sqlite")
+    coordination = cache.coordination()
+    assert coordination is not None
+    asyncio.run(send(coordination))
+    coordination.close()
+    cache.close()
+    assert synced and any(synced) is not simulated

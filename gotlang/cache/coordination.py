@@ -411,12 +411,18 @@ class Coordination:
         return id if self._act(work) else None
 
     def mark(
-        self, reservation: str, sample: str | None, part_of: str | None = None, most: Charge = NO_CHARGE
+        self,
+        reservation: str,
+        sample: str | None,
+        part_of: str | None = None,
+        most: Charge = NO_CHARGE,
+        *,
+        durable: bool = True,
     ) -> bool:
-        """Record durably that a request is about to be sent, for this sample first; with None, that it was
-        refused free of charge. Returns False if it must not be sent, because its reservation was returned
-        when this process was taken for dead. `part_of` is a reservation of several requests, from which it
-        takes `most`."""
+        """Record that a request is about to be sent, for this sample first, durably if it may be billed; with
+        None, that it was refused free of charge. Returns False if it must not be sent, because its
+        reservation was returned when this process was taken for dead. `part_of` is a reservation of several
+        requests, from which it takes `most`."""
         state, usd = _RESERVED if sample is None else _SENT, ceil(most.usd * UNIT)
 
         def work(execute: Execute) -> bool:
@@ -427,7 +433,7 @@ class Coordination:
                 return bool(execute(_PART, row))
             return False
 
-        return self._transaction(work, durable=sample is not None)
+        return self._transaction(work, durable=durable and sample is not None)
 
     def orphans(self, name: str) -> dict[str, str]:
         """The reservations of a budget whose processes died after they had sent the request, by its first

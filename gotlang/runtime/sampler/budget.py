@@ -144,7 +144,7 @@ class Budget:
         """Wait until a reservation was returned, or until the next check is due."""
         await returned
 
-    async def mark(self, reservation: Reservation, sample: str) -> bool:
+    async def mark(self, reservation: Reservation, sample: str, *, durable: bool = True) -> bool:
         """Record that a request is sent, for this sample first. Returns False if its reservation is no longer
         valid."""
         return True
@@ -251,6 +251,8 @@ class Allowance(Struct):
     _request: Request
     _price: Price | None
     _reservation: Reservation | None
+    _durable: bool = True
+    """Whether what is sent must be known after a power failure: nothing is owed to a simulated model."""
     charged: Charge = NO_CHARGE
     uncertain: Charge = NO_CHARGE
     usage: Usage = _NO_USAGE
@@ -263,7 +265,11 @@ class Allowance(Struct):
         """A reservation of all of these calls if nothing is limited; None if there is a limit to reserve
         within."""
         reservation = budget.unlimited(calls)
-        return None if reservation is None else cls(calls, budget, request, model.price, reservation)
+        return (
+            None
+            if reservation is None
+            else cls(calls, budget, request, model.price, reservation, not model.simulated)
+        )
 
     @classmethod
     async def of(cls, budget: Budget, request: Request, calls: int, model: Model) -> Allowance:
@@ -273,13 +279,16 @@ class Allowance(Struct):
             budget.check(model)
         price = model.price
         reservation = await budget.reserve(request, calls, price)
-        return cls(reservation.calls, budget, request, price, reservation)
+        return cls(reservation.calls, budget, request, price, reservation, not model.simulated)
 
     async def sending(self, sample: str = "") -> None:
         """Record that the request is sent, for this sample first. Raises BudgetExceeded if nothing may be
         sent to its model any more, and AlreadyCached if the cache must be checked again."""
         self._budget.check_open(self._request)
-        if self._reservation is not None and not await self._budget.mark(self._reservation, sample):
+        reservation = self._reservation
+        if reservation is not None and not await self._budget.mark(
+            reservation, sample, durable=self._durable
+        ):
             raise AlreadyCached
         self.requests += 1
         self._under_way = True

@@ -195,12 +195,12 @@ class SharedBudget(Budget):
             async with asyncio.timeout(WAIT_S):
                 await returned
 
-    async def mark(self, reservation: Reservation, sample: str) -> bool:
+    async def mark(self, reservation: Reservation, sample: str, *, durable: bool = True) -> bool:
         """Record durably that a request is about to be sent."""
         most, lease = Charge(reservation.calls, reservation.usd), self._parts.pop(reservation.name, None)
         whole = None if lease is None else lease.name
         marked = await self.coordination.soon(
-            partial(self.coordination.mark, reservation.name, sample, whole, most)
+            partial(self.coordination.mark, reservation.name, sample, whole, most, durable=durable)
         )
         if lease is not None:
             self._took(lease)
