@@ -1,6 +1,6 @@
 """Another engine, written from docs/ir.md alone: enough of the IR to run the paper's listings.
 
-It does not import gotlang. `ask` gives the response to messages under a sample's number, `python` has the
+It uses nothing of gotlang. `ask` gives the response to messages under a sample's number, `python` has the
 program's functions.
 """
 
