@@ -31,6 +31,7 @@ def searched(
     asked: Callable[[Point], Sequence[int]] | None = None,
     bound: float | None = None,
     rough: float = 0.0,
+    right: Worth | None = None,
     trials: int = 40,
     judged: int = PASSES * ROWS,
 ) -> tuple[Point, dict[str, list[float]]]:
@@ -59,6 +60,12 @@ def searched(
             draw = random.Random(f"{seed} {key_of(point)} cost")
             spent = [cost(point) + draw.gauss(0, rough) for _ in values]
             over = [[each - bound for each in spent]] if bound is not None else []
+            if right is not None:
+                hits = [
+                    [random.Random(f"{seed} row {i}").random() < right(p) for i in range(len(leads))]
+                    for p in (order[0], point)
+                ]
+                over = [[0.95 * b - a for b, a in zip(*hits, strict=True)]]
             ids = asked(point) if asked is not None else range(100 * place, 100 * place + 20)
             known.append(
                 PointFacts(point, len(seen[key_of(point)]), [values], over, packed(ids), cost(point))
@@ -111,6 +118,26 @@ def test_what_breaks_a_rough_bound_seldom_wins() -> None:
     ]
     assert sum(int(n or 0) > 10 for n in won) <= 2
     assert sum(int(n or 0) > 6 for n in won) >= 12
+
+
+def test_points_that_are_wrong_more_often_are_left_soon() -> None:
+    """Four rows that are all right say little: cheap points seem to be as good as the untuned program."""
+    steps = tuple(Dimension(name, name, 4, 1, 6, whole=True) for name in "abc")
+    space = Space(steps, dict.fromkeys("abc", 4))
+
+    def cheap(point: Point) -> float:
+        return sum(float(point[name] or 0) for name in "abc")
+
+    def able(point: Point) -> float:
+        return 0.8 if min(float(point[name] or 0) for name in "abc") >= 2 else 0.4
+
+    for seed in range(4):
+        found, seen = searched(
+            space, cheap, noise=0.05, seed=seed, cost=cheap, asked=lambda _: range(20), right=able
+        )
+        assert able(found) == 0.8 and cheap(found) < 12
+        wrong = [p for p in space.points(1000) or () if able(p) < 0.8]
+        assert max(len(seen.get(key_of(p), ())) for p in wrong) <= 1.5 * ROWS
 
 
 def test_points_that_cost_next_to_nothing_are_all_run() -> None:

@@ -57,11 +57,14 @@ MOST_RIVALS = 4
 """Maximum number of points of the front that also run on the cells of the points compared with them."""
 _BELIEF = 3
 """The weight, in rows, of the median spread of all points' rows against a point's own."""
-_LEAST = 0.01
-"""The spread is at least this share of the largest one."""
+_LEAST = 0.1
+"""The mean spread is used if the median is below this share of it: if rows are right or wrong, most points
+have no spread on few rows."""
 _EXACT = 0.02
 """The maximum squared error of a point's excess, relative to its spread over points, for its own mean to be
 used; with noisier ones, the luckiest would seem to satisfy a bound."""
+_SURELY = 4.0
+"""It is also used if it exceeds the bound by this many standard errors: a smooth model cannot excuse that."""
 
 
 def _covariance(rows: dict[int, list[float]], places: Sequence[int], errors: dict[int, float]) -> Any:
@@ -376,13 +379,16 @@ class Allocation:
         middles = {place: math.fsum(rows[place]) / counts[place] for place in places}
         squares = {p: math.fsum((x - middles[p]) ** 2 for x in rows[p]) for p in places}
         spreads = sorted(squares[p] / (counts[p] - 1) for p in places if counts[p] > 1)
-        usual = max(spreads[len(spreads) // 2], _LEAST * spreads[-1]) if spreads else 0.0
+        free = max(1, sum(counts.values()) - len(places))
+        usual, all_ = spreads[len(spreads) // 2] if spreads else 0.0, math.fsum(squares.values()) / free
+        usual = usual if usual > _LEAST * all_ else all_
         errors = {p: (squares[p] + _BELIEF * usual) / (counts[p] - 1 + _BELIEF) / counts[p] for p in places}
         errors[0] = errors[0] if squares[0] else 0.0
         wrong = _covariance(rows, places, errors)
         _, drawn = self._model(name).draws(gaps, places, [middles[p] for p in places], wrong, rng, DRAWS)
         noise = rng.standard_normal((DRAWS, len(places)))
         between = float(np.var([*middles.values()]))
-        at = [p for p in places if errors[p] <= _EXACT * between]
+        over = {p for p in places if middles[p] > _SURELY * math.sqrt(errors[p])}
+        at = [p for p in places if errors[p] <= _EXACT * between or p in over]
         drawn[:, at] = [middles[p] for p in at] + noise[:, : len(at)] * np.sqrt([errors[p] for p in at])
         return drawn
