@@ -93,7 +93,7 @@ def test_no_expression_takes_long() -> None:
         ("root ::= name", "no rule `name`", 9),
         ('answer ::= "a"', "no rule `root`", 0),
         ('"a"', "begins with a rule", 0),
-        ('root ::= "a', "no part of a grammar", 9),
+        ('root ::= "a', "not valid in a grammar", 9),
         ('root ::= "a"\nroot ::= "b"', "second rule", 13),
     ],
 )

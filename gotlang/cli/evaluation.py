@@ -281,7 +281,7 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
     "--fail-if",
     metavar="CONDITION",
     multiple=True,
-    help="Exit with code 4 if this holds, such as 'mean(score) > 2' or 'mean(correct) < 0.9'.",
+    help="Exit with code 4 if this is true, such as 'mean(score) > 2' or 'mean(correct) < 0.9'.",
 )
 @many_run_options
 @opt.together(

@@ -122,7 +122,7 @@ def eval_junit(
     for one in thresholds:
         inside = ("skipped", "not checked: the evaluation ended early") if crossed is None else None
         if one in (crossed or ()):
-            inside = "failure", "this holds: " + one.text
+            inside = "failure", "condition is true: " + one.text
         cases.append(test_case(found.program + ".fail-if", one.text, inside))
     return junit({f"{found.program} {found.scheme}": cases})
 
@@ -156,7 +156,7 @@ def eval_github(found: Evaluation, crossed: Sequence[Threshold]) -> Iterator[str
     for reason, number in found.failures().most_common(_REASONS):
         yield annotation("warning", f"{count(number, 'run')} failed: {reason}", title=title)
     for one in crossed:
-        yield annotation("error", "this holds: " + one.text, title=title)
+        yield annotation("error", "condition is true: " + one.text, title=title)
 
 
 def compare_text(found: Comparison) -> Iterator[str]:

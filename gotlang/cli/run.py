@@ -281,7 +281,7 @@ def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
             left = f"; {count(skipped, 'call')} skipped" if skipped else ""
             yield f"partial: {result.partial}{left}"
             if result.value is None:
-                yield "  there is no result: no thought of it was created before that"
+                yield "  there is no result: none of its thoughts was created before that"
             if result.outcome.waiting:
                 yield from _questions(result, options)
             elif result.outcome.stopped not in (None, "interrupted"):

@@ -219,7 +219,7 @@ def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None
             cost = amount("cost", point.cost)
             say(f"  {point.title}: {value} at {cost} per row{verdict} · {point_text(point.trial.point)}")
     whose = "the original's values" if done.written is done.front[0] else done.written.title
-    say(f"{out} holds {whose}")
+    say(f"{out} contains {whose}")
     for step in next_steps(done, command, str(out)):
         say(f"next: {step}")
     for name, texts in done.tuned.texts.items():

@@ -108,7 +108,7 @@ def _run(step: Select, thoughts: Thoughts, running: Running) -> Thoughts:
         found = running.for_each(thoughts, lambda t: running.evaluate(condition, running.each(t)))
         kept = Thoughts(thoughts[at] for at, holds in found if holds)
         if not kept:
-            raise OperationFailed("its condition holds for no thought")
+            raise OperationFailed("its condition is true for no thought")
         return kept
     assert step.positions is not None
     positions = running.evaluate(step.positions, running.whole(thoughts))

@@ -496,7 +496,7 @@ class PipelineChecker:
                 message = f"the branches of `{block}` have outputs of different types"
                 at, help = f"{widen(other.type)} here, {widen(found.type)} elsewhere", None
                 if passed is not None:
-                    at = f"{widen(other.type)} here, {widen(passed.type)} where no condition holds"
+                    at = f"{widen(other.type)} here, {widen(passed.type)} if no condition is true"
                     help = f"add `else:` with a step that outputs {widen(other.type)}"
                 self.report.error("GOT0308", message, body.statements[-1].span, at, help=help)
                 return UNKNOWN

@@ -79,7 +79,7 @@ def test_the_action_checks_tests_and_evaluates(tmp_path: Path, path: str) -> Non
     code, said = act(
         tmp_path, path, allow_python="true", eval="vote.got --data rows.csv --fail-if 'rows > 2'"
     )
-    assert code == 4 and "::error title=gotc eval vote vote::this holds: rows > 2" in said
+    assert code == 4 and "::error title=gotc eval vote vote::condition is true: rows > 2" in said
 
 
 @pytest.mark.parametrize(

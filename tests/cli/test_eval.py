@@ -70,7 +70,7 @@ def test_junit_and_github(tmp_path: Path) -> None:
     assert int(suite.getAttribute("failures")) >= 1
     github = gotc(*command, "--format", "github", cwd=tmp_path)
     assert github.stdout.startswith("::notice title=gotc eval sorting io::")
-    assert "::error title=gotc eval sorting io::this holds: max(calls) >= 1" in github.stdout
+    assert "::error title=gotc eval sorting io::condition is true: max(calls) >= 1" in github.stdout
 
 
 def test_a_limit_ends_with_3_and_what_there_is(tmp_path: Path) -> None:
