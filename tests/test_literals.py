@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from gotlang.answers import literals
 from gotlang.answers.conversion import convert, from_text
 from gotlang.answers.literals import Quality, literal, number, scan, strict
 from gotlang.errors import ReadError
@@ -195,3 +199,18 @@ def test_convert_refuses(value: Any, type_: Type, reason: str) -> None:
         convert(value, type_)
     assert reason in caught.value.message
     assert len(caught.value.message) < 150
+
+
+PIECES = [
+    *"[](){},:'\" \n1x",
+    *("[1, 2, 3]", "[-4,5]", "[ 007 ]", "[1\n,2]", "[]", '"a"', "-3", "...", "```", "//", "# c", "/* */"),
+    *("[10,\n 20]", "[1,\xa02]", "[1,\x1c2]", "Sorted: ", '["k", [1, 2]]', '{"a": [1,2]}', "\r"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
+def test_a_list_of_integers_is_read_at_once_as_token_by_token(text: str) -> None:
+    at_once = literals.scan(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(literals, "_INTEGERS", re.compile(r"(?!)"))
+        assert repr(literals.scan(text)) == repr(at_once)
