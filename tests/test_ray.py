@@ -26,8 +26,8 @@ from support.caches import postgres_schema
 from support.cluster import cluster, why_not, workers
 from support.gotc import ROOT, document, gotc, start, vote
 from support.openai_server import Body, OpenAIServer
+from support.studies import GUESS
 from support.studio import studio
-from test_study_endpoint import GUESS
 from test_study_endpoint import answer as guessed
 
 from gotlang.api import Options, load
