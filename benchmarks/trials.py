@@ -4,7 +4,7 @@
 
 A study of a planted program with 40 trials runs as `gotc tune` does, without a folder; then the same cells
 run again with an empty cache and no study. What the study takes beyond them, verdict included, is divided by
-its trials. Beside it TPE by hand: suggest, tell, and nothing in between. Both use one thread.
+its trials. Beside it plain Optuna with TPE: suggest, tell, and nothing in between. Both use one thread.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COLUMNS = {
     "rows of all": "{:,}",
     "ms a trial": "{:.1f}",
     "range": "{}",
-    "ms, TPE by hand": "{:.1f}",
+    "ms, plain Optuna": "{:.1f}",
     "ratio": "{:.2f}",
     "goal": "{}",
 }
