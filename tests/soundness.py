@@ -36,7 +36,7 @@ EDITS = 3
 MOST_CALLS = 300
 
 BY_DATA = re.compile(
-    r"holds for no thought|thoughts is valid|position -?\d+ of \d+ |zero|of an empty list|has no value|"
+    r"is true for no thought|thoughts is valid|position -?\d+ of \d+ |zero|of an empty list|has no value|"
     r"is not a (whole )?number|no thought|negative|budget does not allow|left nothing|leaves nothing|"
     r"more than [\d,]+ |too large|no such name|than its `best |its end is unknown|no response within|"
     r"cut off at max_tokens|leaves no state|calls a tool in the last of its"

@@ -103,7 +103,7 @@ def test_the_program_that_the_mistakes_are_made_in_is_right() -> None:
         ("until len(it) > n", "until m > n", "`m` is not known"),
         ("when n > 1", "when n", "declared: bool"),
         ("Map it from %round : list[int] one", "Map it from %round : str one", "declared: str"),
-        ("Map it from", "Map judged(it) from", "score `judged` asks a model"),
+        ("Map it from", "Map judged(it) from", "score `judged` calls a model"),
         ("Map it from", "Map truth from", "`truth` is defined only"),
         ("scheme s(xs: list[int]) -> list[int]", "scheme s(xs: list[int]) -> str", "declared: str"),
         ("scheme s(xs: list[int]) -> list[int], ", "scheme s(xs: list[int]) -> int, collect, ", "collects"),

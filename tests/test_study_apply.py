@@ -197,5 +197,5 @@ def test_what_was_tuned_of_an_imported_file_is_written_into_it(tmp_path: Path) -
     again = load(tmp_path / "main.got")
     other = Tuned("main", "other", {}, {"vote__reason": PromptTexts("Think.")})
     assert "Think." in tuned(again, other).ir_text(0)
-    with pytest.raises(UsageError, match="of a package"):
+    with pytest.raises(UsageError, match="belongs to a package"):
         apply(again, other)
