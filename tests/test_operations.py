@@ -371,7 +371,7 @@ score asked(n: int) -> higher, best 3:
     ],
 )
 def test_a_score_beyond_its_best_ends_the_run(body: str, score: str, value: str, level: int) -> None:
-    with pytest.raises(RunError, match=f"score `{score}` gave {value}, which is") as raised:
+    with pytest.raises(RunError, match=f"score `{score}` returned {value}, which is") as raised:
         run(body, declarations=BEYOND, options={"level": level})
     text = f"{PROMPTS}\n{BEYOND}"
     assert raised.value.span is not None
