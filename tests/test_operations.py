@@ -390,5 +390,5 @@ def test_what_comes_after_the_best_does_not_count(level: int) -> None:
 
     assert of(6, 1) == [3]
     assert of(4, 2) == [3, 2]
-    with pytest.raises(RunError, match="score `capped` gave 4"):
+    with pytest.raises(RunError, match="score `capped` returned 4"):
         of(6, 2)
