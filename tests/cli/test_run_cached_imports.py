@@ -8,6 +8,12 @@ import pytest
 from support.gotc import VOTE, gotc
 from support.openai_server import OpenAIServer
 
+UNUSED = {
+    *("platform", "gotlang.answers.calls", "gotlang.data.table"),
+    *("gotlang.linking.inline", "gotlang.report.trace"),
+}
+"""What only other programs and options need."""
+
 
 @pytest.mark.parametrize(("provider", "client"), [("openai", "aiohttp"), ("openai-sdk", "openai")])
 def test_a_run_from_the_cache_imports_no_client(tmp_path: Path, provider: str, client: str) -> None:
@@ -20,3 +26,4 @@ def test_a_run_from_the_cache_imports_no_client(tmp_path: Path, provider: str, c
     assert client in imported[0]
     assert client not in imported[1]
     assert "gotlang.runtime.run" in imported[1]
+    assert sorted(imported[1] & UNUSED) == []
