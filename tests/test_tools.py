@@ -326,7 +326,7 @@ def test_a_model_that_refuses_tools_is_asked_in_text() -> None:
     assert [tool.name for tool in model.asked[0].tools] == ["slow", "broken", "twice"]
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     assert json.loads(model.asked[0].tools[2].schema) == {**schema, "additionalProperties": False}
-    with pytest.raises(RunError, match="takes no tools"):
+    with pytest.raises(RunError, match="does not support tools"):
         program = compile(AGENT.replace("PROTOCOL", "native"), functions=["slow", "broken"])
         program.run(n=3, scheme="main", options=Options(model=model, functions=functions))
 
