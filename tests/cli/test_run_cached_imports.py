@@ -8,10 +8,7 @@ import pytest
 from support.gotc import VOTE, gotc
 from support.openai_server import OpenAIServer
 
-UNUSED = {
-    *("platform", "gotlang.answers.calls", "gotlang.data.table"),
-    *("gotlang.linking.inline", "gotlang.report.trace"),
-}
+UNUSED = {"platform", "gotlang.data.table", "gotlang.report.trace"}
 """What only other programs and options need."""
 
 
