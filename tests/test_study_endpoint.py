@@ -68,6 +68,26 @@ def test_an_endpoint_that_is_away_for_a_while_costs_nothing_and_spoils_nothing(
     assert found["spent"]["calls"] == sum(charges(server).values())
 
 
+def test_rows_that_were_lost_just_before_the_model_responds_again_do_not_count(
+    folder: Path, alone: dict[str, Any]
+) -> None:
+    """The first request that is answered after an outage is a probe, that of the untuned program."""
+    back: list[int] = []
+
+    def fault(seen: Seen) -> Any:
+        if seen.number < 40 or back:
+            return None
+        if "with 1 in plain" in seen.body["messages"][-1]["content"]:
+            back.append(seen.number)
+            return None
+        return status(503)
+
+    with OpenAIServer(answer, faults=fault) as server:
+        found = json.loads(sooner(*command(server), cwd=folder).communicate(timeout=120)[0])
+    assert back and server.statuses[503] > 0
+    assert told(found) == told(alone)
+
+
 def test_a_study_outlasts_minutes_without_the_model_and_says_so(folder: Path, alone: dict[str, Any]) -> None:
     """By two workers, of which one is killed in the midst of it and started again."""
     lasts, away = OUTAGE_S or 240 / SCALE, list[float]()

@@ -198,7 +198,7 @@ class PointRunner:
         service permanently, or for longer than `PATIENCE_S`."""
         runs, left, loop = await self._run(runner, rows, noted), _TRIES, asyncio.get_running_loop()
         self.answered = self.answered or next((run.row for run in runs if run.calls), None)
-        end = loop.time() + PATIENCE_S
+        end, responds = loop.time() + PATIENCE_S, False
         while self.answered is not None and (lost := [run.row for run in runs if run.missing]):
             repeated = iter(await self._run(runner, lost))
             runs = [next(repeated) if run.missing else run for run in runs]
@@ -209,8 +209,10 @@ class PointRunner:
                 break
             probe = _seeded(self.runner(self.space.start), _PROBES + secrets.randbits(32))
             (found,) = await self._run(probe, [self.answered])
-            if found.calls:
+            if found.calls and responds:  # before the rows ran again, and after that
                 break
+            if responds := bool(found.calls):
+                continue
             left -= not found.away
             if not left or loop.time() > end:
                 raise ModelError(
