@@ -133,7 +133,7 @@ def test_a_study_that_is_disturbed_ends_as_if_nobody_had(
     course = disturbed(folder, CASES[name], away_s=OUTAGE_S or 240 / SCALE, sooner=not OUTAGE_S)
     for found in course.documents:
         assert told(found) == told(alone)
-    assert course.twice == 0
+    assert course.twice <= (AT_ONCE if course.refused else 0)  # answered probes of an endpoint that was away
     lost = sum(event != "outage" for _, event in CASES[name].events)
     assert course.under_way <= lost * CASES[name].workers * AT_ONCE
     assert (
