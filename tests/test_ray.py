@@ -24,11 +24,11 @@ from hypothesis import strategies as st
 from support import postgres
 from support.caches import postgres_schema
 from support.cluster import cluster, why_not, workers
+from support.disturbed import STUDY
+from support.disturbed import answer as guessed
 from support.gotc import ROOT, document, gotc, start, vote
 from support.openai_server import Body, OpenAIServer
-from support.studies import GUESS
 from support.studio import studio
-from test_study_endpoint import answer as guessed
 
 from gotlang.api import Options, load
 from gotlang.engine.cluster import Shares
@@ -271,7 +271,7 @@ def test_a_comparison_is_that_of_the_embedded_engine(tmp_path: Path, three: Any,
 
 def test_a_study_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, cache: str) -> None:
     pytest.importorskip("optuna", reason="the extra `tune` is not installed")
-    (tmp_path / "guess.got").write_text(GUESS)
+    (tmp_path / "guess.got").write_text(STUDY)
     (tmp_path / "numbers.csv").write_text("target\n" + "".join(f"{37 * n + 11}\n" for n in range(40)))
     found, requests = [], []
     for more in (("alone.sqlite",), (cache, "--engine", "ray", "--address", three.address)):
