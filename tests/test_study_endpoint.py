@@ -117,8 +117,10 @@ def test_a_study_outlasts_minutes_without_the_model_and_says_so(folder: Path, al
     for out in found:
         assert told(json.loads(out)) == told(alone)
     assert server.statuses[503] > 5 + 6  # longer than until an endpoint is given up
-    assert set(charges(server).values()) == {1}
-    assert sum(charges(server).values()) == alone["spent"]["calls"]
+    counts = charges(server)
+    repeated = [count - 1 for count in counts.values() if count > 1]  # answered probes of the endpoint
+    assert len(repeated) <= 1 and sum(repeated) <= AT_ONCE
+    assert len(counts) == alone["spent"]["calls"]
     lines = said.splitlines()
     assert sum("no response since" in line and "HTTP 503" in line for line in lines) >= 3
     assert "the model responds again" in lines
