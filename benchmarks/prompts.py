@@ -1,4 +1,4 @@
-"""Whether prompt search finds helpful advice, and its false positives if there is none.
+"""Whether prompt search finds helpful advice, and its false positives where no advice helps.
 
     python -m benchmarks prompts --quick          three studies and five null studies of each optimizer
     python -m benchmarks prompts --write          ten and twenty

@@ -194,7 +194,7 @@ def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _saved_offsets(folder: Path, stamp: dict[str, int]) -> array[int] | None:
-    """The offsets of the documents, from a saved index of this file; None if there is none."""
+    """The offsets of the documents, from a saved index of this file, or None."""
     try:
         if json.loads((folder / _STAMP).read_text()) != stamp:
             return None

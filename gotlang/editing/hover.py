@@ -227,7 +227,7 @@ def _symbol(document: Document, offset: int) -> Iterator[str]:
 
 
 def _of_study(document: Document, path: str) -> Source | None:
-    """The text of a program that a study of the document names; None if there is none."""
+    """The text of a program that a study of the document names, or None."""
     for study in document.module.declarations:
         if isinstance(study, n.Study) and study.program is not None:
             target = document.target(str(study.program.value))

@@ -211,7 +211,7 @@ class Corpus(Frozen, frozen=True):
 @final
 class Program(Frozen, frozen=True):
     """A whole program. Tables keep the order of the source; `name` is the file's, without its suffix, `main`
-    the scheme that runs by default (None: there is none)."""
+    the scheme that runs by default, or None."""
 
     incidental = frozenset({"main"})
 
