@@ -152,7 +152,7 @@ def _keep(place: Path, data: bytes | None) -> None:
 
 
 def _known(source: Source, folder: Path) -> tuple[_Record, CheckResult] | None:
-    """The record and the result of an earlier check of the same program; None if there is none, or if a
+    """The record and the result of an earlier check of the same program, or None, also if a
     dependency has changed."""
     place = _place(source.name, folder)
     try:

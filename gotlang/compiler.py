@@ -22,7 +22,7 @@ from gotlang.packages import in_package, outside, package_text, source_name
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.check import Checked, check
-from gotlang.semantics.seen import Seen
+from gotlang.semantics.index import SemanticIndex
 from gotlang.semantics.symbols import RESERVED
 from gotlang.semantics.test_declarations import plural
 from gotlang.span import Source, Span
@@ -126,7 +126,7 @@ def compile_source(
     named: Opener | None = None,
     files: Files | None = None,
     known: tuple[Diagnostic, ...] | None = None,
-    seen: Seen | None = None,
+    index: SemanticIndex | None = None,
 ) -> Compilation:
     """Parse and check a source and its imports; reports the errors of all files at once.
 
@@ -134,10 +134,10 @@ def compile_source(
     are provided by Python in addition to the program's imports. `named` compiles the program that a study
     names; without it, studies of other programs are checked only in part. `files` are those beside the
     program; without them, Python files, simulators and corpora are not checked. `known` are the diagnostics
-    of the same program if it is known to have no errors: checks that only find errors are skipped. `seen` is
-    called with what editors show, also for a program with errors.
+    of the same program if it is known to have no errors: checks that only find errors are skipped. `index`
+    records the facts that editors show, also for a program with errors.
     """
-    found = _compile(source, read, functions, named, files, known, seen)
+    found = _compile(source, read, functions, named, files, known, index)
     typed = tuple(d for d in unfinished(found.diagnostics, source) if d.code != "GOT0741")
     if not typed or all(on_line(d, typed, source) for d in found.diagnostics if d.severity == "error"):
         return found
@@ -156,7 +156,7 @@ def _compile(
     named: Opener | None,
     files: Files | None,
     known: tuple[Diagnostic, ...] | None = None,
-    seen: Seen | None = None,
+    index: SemanticIndex | None = None,
     typed: Sequence[Diagnostic] = (),
 ) -> Compilation:
     """The same; a line with one of the mistakes `typed` is treated as unreadable."""
@@ -204,7 +204,7 @@ def _compile(
     broken = broken or any(d.severity == "error" for d in report.diagnostics)
     reported = unknown.without_consequences(report.diagnostics) if broken else report.diagnostics
     diagnostics += [_as_written(d, shown) for d in reported]
-    checked = check(whole, functions, targets, sources, mentioned, inlined.ascribed, seen)
+    checked = check(whole, functions, targets, sources, mentioned, inlined.ascribed, index)
     broken = broken or any(d.code == "GOT0106" for d in checked.diagnostics)
     if known is not None and checked.ok and not broken:
         checked = replace(checked, diagnostics=known)
@@ -249,7 +249,7 @@ def _unproven(compiled: Compiled) -> Iterator[Diagnostic]:
     """An error for each budget of a scheme that is not proven, with or without the optimizer's changes."""
     schemes = {d.name.text: d for d in compiled.checked.symbols.nodes.values() if isinstance(d, n.Scheme)}
     for name, node in schemes.items():
-        told: set[str] = set()
+        reported: set[str] = set()
         for level in (0, 2) if node.within else ():
             from gotlang.estimate.proof import unproven
 
@@ -258,8 +258,8 @@ def _unproven(compiled: Compiled) -> Iterator[Diagnostic]:
             except CompileError:
                 return  # a constant has no value; the error is reported at its use
             for found in unproven(program, program.scheme(name)):
-                if found.unit not in told:
-                    told.add(found.unit)
+                if found.unit not in reported:
+                    reported.add(found.unit)
                     place = next(each for each in node.within if plural(each.unit.text) == found.unit)
                     yield Diagnostic("GOT0765", found.message, place.span, help=found.help)
 

@@ -44,16 +44,16 @@ class UnknownNames:
         self, modules: Sequence[Module], sources: Mapping[str, Source], found: Iterable[Diagnostic]
     ) -> None:
         self.names = set[str]().union(*(module.unsure for module in modules))
-        self._lost = [span for module in modules for span in module.lost]
+        self._unreadable = [span for module in modules for span in module.unreadable]
         self._sources = sources
         places = [problem.span for problem in found]
         self._broken = {self._line(problem.span) for problem in found if problem.code in _BROKEN}
         declarations = [node.span for module in modules for node in module.declarations]
         starts = {span.start for span in declarations}
-        self._headless = any(span.start in starts for span in self._lost)
+        self._headless = any(span.start in starts for span in self._unreadable)
         if self._headless:  # a study sees the inputs of its scheme
             studies = (d for module in modules for d in module.declarations if isinstance(d, Study))
-            self._lost += [study.span for study in studies]
+            self._unreadable += [study.span for study in studies]
         self._damaged = [span for span in declarations if any(_within(place, span) for place in places)]
 
     def text(self, span: Span) -> str:
@@ -73,7 +73,7 @@ class UnknownNames:
         return span.source, source.position(span.start)[0] if source is not None else span.start
 
     def _follows(self, found: Diagnostic) -> bool:
-        if found.code in _INSIDE and any(_within(found.span, place) for place in self._lost):
+        if found.code in _INSIDE and any(_within(found.span, place) for place in self._unreadable):
             return True
         if self._headless and found.code in _OF_CALLS:
             return True

@@ -16,7 +16,7 @@ from gotlang.span import MAX_LENGTH, Source
 if TYPE_CHECKING:
     from gotlang.compiler import Compilation
     from gotlang.diagnostics import Diagnostic
-    from gotlang.semantics.seen import Seen
+    from gotlang.semantics.index import SemanticIndex
     from gotlang.syntax.nodes import PythonFunction
 
 MAX_BYTES = 4 * MAX_LENGTH
@@ -154,11 +154,11 @@ def compile_in(
     *,
     studies: bool = True,
     known: tuple[Diagnostic, ...] | None = None,
-    seen: Seen | None = None,
+    index: SemanticIndex | None = None,
 ) -> Compilation:
     """Check a program that may import only from a folder; its `studies` of other programs in full, or only in
-    part. `known` are the diagnostics of a program without errors, if they are known; `seen` is called with
-    what editors show."""
+    part. `known` are the diagnostics of a program without errors, if they are known; `index` records
+    the facts that editors show."""
     from gotlang.compiler import compile_source
 
     def named(written: str) -> Compilation | None:
@@ -168,7 +168,7 @@ def compile_in(
         # Without the other program's own studies: two files may have studies of each other.
         return compile_in(found, files.at(Path(found.name).resolve().parent), studies=False)
 
-    return compile_source(source, files.text, functions, named if studies else None, files, known, seen)
+    return compile_source(source, files.text, functions, named if studies else None, files, known, index)
 
 
 _PROJECT = ("pyproject.toml", "gotc.toml", ".git")

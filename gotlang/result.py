@@ -89,7 +89,7 @@ class Result(Displayed, Struct, frozen=True, eq=False):
 
     @property
     def value(self) -> Any:
-        """The result; for a partial run, the best thought so far. None if there is none."""
+        """The result; for a partial run, the best thought so far, or None."""
         return self.outcome.value
 
     @property
@@ -107,7 +107,7 @@ class Result(Displayed, Struct, frozen=True, eq=False):
 
     @property
     def not_valid(self) -> str | None:
-        """The step that found the value invalid, with its place; None if there is none."""
+        """The step that found the value invalid, with its place, or None."""
         found = judged(self.outcome)
         if found is None or found.step is None:
             return None
@@ -140,7 +140,7 @@ class Result(Displayed, Struct, frozen=True, eq=False):
 
     @property
     def ground_truth(self) -> bool | None:
-        """Whether the value equals the known answer; None if there is none."""
+        """Whether the value equals the known answer, or None."""
         return self.outcome.truth
 
     @property

@@ -93,7 +93,7 @@ class Facts(Frozen, frozen=True):
             self.logprobs and other.logprobs,
         )
 
-    def besides(self, other: Facts) -> Facts:
+    def merged(self, other: Facts) -> Facts:
         """The facts of thoughts of this kind after gaining the other facts; the other score replaces this
         one."""
         return Facts(
@@ -240,7 +240,7 @@ class Scope(Struct):
         """A scope for a nested block."""
         return Scope(self, {v.name: v for v in variables}, place=place, narrowing=self.narrowing)
 
-    def unasked(self) -> str:
+    def without_model_scores(self) -> str:
         """The context that allows no score which calls a model; empty if one is allowed."""
         scope: Scope | None = self
         while scope is not None:

@@ -388,7 +388,7 @@ class _Foreign:
                         files.append((d, file))
         if not files:
             return
-        asked = _asked(self.symbols, main)
+        asked = _reachable_prompts(self.symbols, main)
         for name, signature in self.symbols.prompts.items():
             node = self.symbols.nodes[name]
             names = dict.fromkeys((name, own_name(name)))
@@ -439,7 +439,7 @@ def _steps(node: e.Node) -> Iterator[n.Step]:
     return (step for step in walk(node) if isinstance(step, n.Step))
 
 
-def _asked(symbols: Symbols, main: n.Module) -> set[str]:
+def _reachable_prompts(symbols: Symbols, main: n.Module) -> set[str]:
     """The prompts that the schemes of a module may use."""
     found: set[str] = set()
     waiting = [d.name.text for d in main.declarations if isinstance(d, n.Scheme)]

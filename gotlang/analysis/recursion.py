@@ -25,9 +25,9 @@ def check_recursion(checked: Checked, report: Report) -> None:
         ends |= {
             name for name, d in declared.items() if name not in ends and paths.suite(d.body, ends) is None
         }
-    told: set[str] = set()
+    reported: set[str] = set()
     for name in declared:
-        if name in ends or name in told:
+        if name in ends or name in reported:
             continue
         circle: list[e.Call] = []
         passed: list[str] = []
@@ -39,9 +39,9 @@ def check_recursion(checked: Checked, report: Report) -> None:
             name = call.function.text
         start = passed.index(name)
         names = passed[start:]
-        if told.isdisjoint(names):
+        if reported.isdisjoint(names):
             _tell(declared, names, circle[start:], report)
-        told |= {*passed}
+        reported |= {*passed}
 
 
 def _tell(

@@ -105,7 +105,7 @@ class Batches(Generic[_Item, _Found]):
 
 def still(loop: asyncio.AbstractEventLoop) -> AbstractContextManager[None]:
     """A context in which simulated time stands still, because real work wakes the loop."""
-    return loop.standing_still() if isinstance(loop, VirtualTimeLoop) else nullcontext()
+    return loop.paused() if isinstance(loop, VirtualTimeLoop) else nullcontext()
 
 
 async def aside(

@@ -256,7 +256,7 @@ class Coordination:
         self._renewed = 0.0
         self._joined = False
         self._mine: set[tuple[str, int]] = set()
-        self._lost: set[tuple[str, int]] = set()
+        self._expired: set[tuple[str, int]] = set()
         self._others: frozenset[tuple[str, int]] = frozenset()
         self._looked = self._searched = float("-inf")
         self._search_s = SEARCH_S
@@ -311,7 +311,7 @@ class Coordination:
             self._looked = float("-inf")
             return False
         self._mine |= wanted
-        self._lost -= wanted
+        self._expired -= wanted
         return True
 
     def release(self, key: str, numbers: Sequence[int]) -> None:
@@ -320,11 +320,11 @@ class Coordination:
         statement = self._release(key, numbers)
         self._ended.append(lambda execute: execute(*statement))
 
-    def lost(self, key: str, numbers: Sequence[int]) -> bool:
+    def expired(self, key: str, numbers: Sequence[int]) -> bool:
         """Whether these claims were taken away because this process was suspended for too long."""
         with suppress(CacheError):
             self._join()
-        return bool(self._lost) and any((key, number) in self._lost for number in numbers)
+        return bool(self._expired) and any((key, number) in self._expired for number in numbers)
 
     def claimed(self, key: str, numbers: Iterable[int]) -> bool:
         """Whether any of these samples is claimed, by another process or by another run of this one."""
@@ -507,7 +507,7 @@ class Coordination:
             execute(_RENEW, (self.owner, self.lease_s))
             if now - self._renewed > self.lease_s:  # others may have taken over
                 kept = execute("SELECT key, draw FROM gotlang_claims WHERE owner = ?", (self.owner,))
-                self._lost |= self._mine.difference(kept)
+                self._expired |= self._mine.difference(kept)
 
         self._transaction(work)
         self._renewed, self._joined = now, True

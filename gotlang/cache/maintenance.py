@@ -13,7 +13,7 @@ from gotlang.cache.base import Cache
 @dataclass(slots=True)
 class Totals:
     """Sums over requests: their samples, bytes of JSON and tokens, and the creation times (Unix time) of the
-    oldest and the newest sample, None if there is none."""
+    oldest and the newest sample, or None."""
 
     requests: int = 0
     samples: int = 0

@@ -160,7 +160,7 @@ class SqliteCache(DatabaseCache):
         # Another program may have torn the file or added a trigger meanwhile: a commit is no proof then.
         written = dict(chain.from_iterable(rows))
         stored = {name.decode(): value for name, _, value in self._stored(written)}
-        kept = {name for name, value in stored.items() if _is_kept(written[name], value)}
+        kept = {name for name, value in stored.items() if _is_stored(written[name], value)}
         lost = CacheError(f"the cache {self.path} does not keep what is stored in it", help=_DAMAGED)
         return [None if kept.issuperset(row for row, _ in each) else lost for each in rows]
 
@@ -291,7 +291,7 @@ class SqliteCoordination(Database):
         return connection
 
 
-def _is_kept(written: str, stored: Any) -> bool:
+def _is_stored(written: str, stored: Any) -> bool:
     """Whether a row is what was written, or a sample that another process has stored there since."""
     if stored == written.encode():
         return True

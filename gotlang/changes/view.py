@@ -123,11 +123,11 @@ class View:
 
     def ancestors(self) -> Iterator[Place]:
         """The operations that this one depends on, the nearest first."""
-        return self._seen(self._change.regions.ancestors(), "ancestor")
+        return self._as_places(self._change.regions.ancestors(), "ancestor")
 
     def descendants(self) -> Iterator[Place]:
         """The operations that depend on this one, the nearest first, before this function changed any."""
-        return self._seen(self._change.regions.descendants(), "shared")
+        return self._as_places(self._change.regions.descendants(), "shared")
 
     def region(self, place: Place) -> Region:
         """The region of a place: `itself`, `ancestor`, `exclusive` (reached only through the operation) or
@@ -247,7 +247,7 @@ class View:
                 raise GraphError("a View cannot be used once its function has ended")
             yield
 
-    def _seen(self, operations: Iterator[Operation], region: Region) -> Iterator[Place]:
+    def _as_places(self, operations: Iterator[Operation], region: Region) -> Iterator[Place]:
         """Each as a place, while the view is open."""
         while True:
             with self._open():

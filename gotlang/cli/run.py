@@ -281,7 +281,7 @@ def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
             left = f"; {count(skipped, 'call')} skipped" if skipped else ""
             yield f"partial: {result.partial}{left}"
             if result.value is None:
-                yield "  there is no result: none of its thoughts was created before that"
+                yield "  no result was created before that"
             if result.outcome.waiting:
                 yield from _questions(result, options)
             elif result.outcome.stopped not in (None, "interrupted"):
@@ -302,7 +302,7 @@ def _questions(result: Result, options: Options) -> Iterator[str]:
         yield f"  {question.id}  {first}"
         yield from (f"  {' ' * len(question.id)}  {line}" for line in more)
     given = " ".join(f"--answer {question.id}=..." for question in result.outcome.waiting)
-    kept = "" if options.cache is None else "; what was paid for is in the cache"
+    kept = "" if options.cache is None else "; completed calls are cached"
     yield f"  run the same command again with {given}{kept}"
 
 

@@ -42,7 +42,7 @@ def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
     operation 7.
     """
     from gotlang.report.history import History, state_now
-    from gotlang.report.recorded import asked_of
+    from gotlang.report.recorded import requests_of
 
     history = History()
     record = history.find(run)
@@ -61,7 +61,7 @@ def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
     cache = open_cache_of(record) if asked else None
     try:
         if json:
-            content = [{**line, "asked": asked_of(line, cache)} for line in lines]
+            content = [{**line, "asked": requests_of(line, cache)} for line in lines]
             document({**to_builtins(record), "state": state_now(record), "operations": content})
             return 0
         if operation is None:
@@ -175,11 +175,11 @@ def _known(thought: dict[str, Any]) -> str:
 
 
 def _whole(shown: _Shown, line: dict[str, Any], cache: Cache | None) -> None:
-    from gotlang.report.recorded import asked_of
+    from gotlang.report.recorded import requests_of
 
     style = Style.of(sys.stdout)
     say(style.bold(shown.title(line)) + f"  {line['state']}")
-    for asked in asked_of(line, cache):
+    for asked in requests_of(line, cache):
         request = asked["request"]
         if request is None:
             say(style.dim(f"  request {asked['key'][:12]} is not in the cache"))

@@ -89,7 +89,7 @@ def _shown(label: str) -> bool:
 
 
 def _found(document: Document, here: Around, before: str, start: int) -> Iterator[Suggestion]:
-    symbols = document.seen.symbols
+    symbols = document.index.symbols
     if here.inside == "comment":
         return
     if here.inside == "template":
@@ -140,7 +140,7 @@ def _words(words: Iterable[str], kind: Kind = "keyword", rank: int = 2) -> Itera
 def _code(document: Document, here: Around, before: str, start: int) -> Iterator[Suggestion]:
     """A line of a scheme, a score or a test."""
     symbols, opened = (
-        document.seen.symbols,
+        document.index.symbols,
         call(here.text[: len(here.text) - (len(here.line) - len(before))]),
     )
     operation = OPERATIONS.get(opened[0]) if opened is not None else None
@@ -186,7 +186,7 @@ def _branches(document: Document, here: Around, before: str, start: int) -> Iter
 
 def _names(document: Document, start: int, operation: str = "") -> Iterator[Suggestion]:
     """Every name that a value or a call may start with; first those that match the operation before them."""
-    symbols = document.seen.symbols
+    symbols = document.index.symbols
     for variable in names(document, start).values():
         yield Suggestion(variable.name, "variable", str(variable.type), facts(variable), rank=0)
     judges = operation in ("Score", "Validate", "GroundTruth", "Select", "Map", "Pool", "Vote")
@@ -266,7 +266,7 @@ def _members(document: Document, before: str, start: int) -> Iterator[Suggestion
     """Suggestions after a dot: the fields of a value, or the names of a module."""
     alias = re.search(r"(\w+)\.$", before)
     inside = f"{alias[1]}{BETWEEN}" if alias is not None else ""
-    symbols = document.seen.symbols
+    symbols = document.index.symbols
     module = _aliases(document).get(alias[1]) if alias is not None else None
     if module is not None:
         kinds: list[tuple[Kind, dict[str, Signature]]] = [
@@ -335,7 +335,7 @@ def _template(document: Document, here: Around, before: str, start: int) -> Iter
 def template_names(document: Document, here: Around) -> dict[str, Type | None]:
     """The names in a template of a prompt, as far as it can be parsed: inputs, and loop variables."""
     named = re.match(r"\w+ +(\w+)", here.text)
-    signature = document.seen.symbols.prompts.get(named[1]) if named is not None else None
+    signature = document.index.symbols.prompts.get(named[1]) if named is not None else None
     known: dict[str, Type | None] = dict(signature.parameters) if signature is not None else {}
     if here.head == "partial" and named is not None:
         known |= dict.fromkeys(re.findall(r"(\w+) *:", here.text.split("\n", 1)[0]))
@@ -368,7 +368,7 @@ def _typed(path: str, known: dict[str, Type | None]) -> Type | None:
 
 
 def _study(document: Document, here: Around, before: str) -> Iterator[Suggestion]:
-    symbols = document.seen.symbols
+    symbols = document.index.symbols
     word = before.split()[0] if before.split() else ""
     columns = re.search(r'data +"([^"\n]*)" *\([^)]*$', here.text)
     if columns is not None:
@@ -411,7 +411,7 @@ def _study(document: Document, here: Around, before: str) -> Iterator[Suggestion
 
 def _varied(document: Document, before: str) -> Iterator[Suggestion]:
     """The possible dimensions of a study: params, settings of all prompts or of one, models, schemes."""
-    symbols = document.seen.symbols
+    symbols = document.index.symbols
     if re.search(r"\bscheme +in +\[[^\]]*$", before):
         for name, signature in symbols.schemes.items():
             yield Suggestion(name, "scheme", written(signature), rank=0)
@@ -443,7 +443,7 @@ def _drawn(document: Document, here: Around, before: str) -> Iterator[Suggestion
     if rows is not None:
         fields = rows[2].count("{") > rows[2].count("}")
         if fields and not re.search(r"[{,]\s*$", before):
-            yield from _types(document.seen.symbols)
+            yield from _types(document.index.symbols)
         elif fields:
             for column in _columns(document, rows[1]):
                 if _NAME.fullmatch(column):

@@ -14,7 +14,7 @@ from gotlang.errors import GotError
 from gotlang.files import Beside, beside, compile_in
 from gotlang.gc_tuning import relaxed_gc
 from gotlang.packages import in_package
-from gotlang.semantics.seen import Seen
+from gotlang.semantics.index import SemanticIndex
 from gotlang.span import Source
 from gotlang.syntax import nodes as n
 from gotlang.types import Type
@@ -28,16 +28,16 @@ class Document:
     """A program as an editor shows it. It is immutable: an edit creates another one.
 
     `source` is its text, with `\\n` as the end of each line; `module` is its tree as written, without
-    unreadable parts. `seen` has the facts about places from the check, also for a program with errors.
+    unreadable parts. `index` has the facts about places from the check, also for a program with errors.
     """
 
     source: Source
     compilation: Compilation
     files: Buffered
-    seen: Seen
+    index: SemanticIndex
 
     @property
-    def asked(self) -> frozenset[str]:
+    def files_read(self) -> frozenset[str]:
         """The real paths of the files that the check read or looked for."""
         return frozenset(self.files.asked)
 
@@ -59,7 +59,7 @@ class Document:
     @property
     def types(self) -> Mapping[tuple[str, int, int], Type]:
         """The types of expressions, by source, start and end of their spans."""
-        return self.seen.types
+        return self.index.types
 
     def target(self, written: str) -> Document | None:
         """The program that a study names by a path, without the studies there; None if it cannot be read."""
@@ -70,7 +70,9 @@ class Document:
         if source is None:
             return self
         files = self.files.at(Path(source.name).resolve().parent)
-        return Document(source, compile_in(source, files, studies=False, seen=(seen := Seen())), files, seen)
+        return Document(
+            source, compile_in(source, files, studies=False, index=(index := SemanticIndex())), files, index
+        )
 
 
 @relaxed_gc()
@@ -80,7 +82,7 @@ def analyzed(path: str, text: str, buffers: Mapping[str, str]) -> Document:
     over the files on disk."""
     source = Source.of(path, text)
     files = Buffered(Path(path).parent if os.path.isabs(path) else Path("/nowhere"), buffers, set())
-    return Document(source, compile_in(source, files, seen=(seen := Seen())), files, seen)
+    return Document(source, compile_in(source, files, index=(index := SemanticIndex())), files, index)
 
 
 @final

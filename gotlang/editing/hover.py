@@ -88,7 +88,7 @@ def _code(text: str) -> str:
 
 def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
     here = around(document.source, span.end)
-    symbols, text = document.seen.symbols, document.source.text
+    symbols, text = document.index.symbols, document.source.text
     if word[0].isdigit():
         return
     if here.inside == "template":
@@ -150,7 +150,7 @@ def _parts(document: Document, word: str, span: Span) -> Iterator[str]:
 
 def _declared(document: Document, word: str) -> Iterator[str]:
     """The head of a declaration of a name, the comment above it, and further information."""
-    symbols = document.seen.symbols
+    symbols = document.index.symbols
     for kind, known in (("prompt", symbols.prompts), ("score", symbols.scores), ("scheme", symbols.schemes)):
         if word in known:
             yield _code(f"{kind} {word}{written(known[word])}")
@@ -333,7 +333,7 @@ def signature_help(document: Document, offset: int) -> SignatureHelp | None:
     if opened is None:
         return None
     name, at, given = opened
-    symbols = document.seen.symbols
+    symbols = document.index.symbols
     for kind in (symbols.prompts, symbols.scores, symbols.schemes):
         if name in kind:
             parameters = tuple(f"{p}: {type_}" for p, type_ in kind[name].parameters if p != e.HOLE)

@@ -430,7 +430,7 @@ class _Finder:
                     self._use(node.backup.span, node.backup.text, names)
             case n.Labelled():
                 self._parts(names, *node.sources)
-                self._suite(node.body, names, () if n.is_lost(node) else node.names)
+                self._suite(node.body, names, () if n.is_unreadable(node) else node.names)
             case n.Step():
                 self._visit(node, names)
             case _:

@@ -12,7 +12,7 @@ from gotlang.diagnostics import Report
 from gotlang.editing.documents import Document
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.seen import VisibleNames
+from gotlang.semantics.index import VisibleNames
 from gotlang.span import Source
 from gotlang.syntax import expressions as e
 from gotlang.syntax.parse import parse_expression
@@ -69,7 +69,7 @@ def place(document: Document, offset: int, *, statement: bool = False) -> Visibl
     name, best = document.source.name, None
     below: VisibleNames | None = None
     start = around(document.source, offset).start
-    for found in document.seen.places:
+    for found in document.index.places:
         span = found.span
         if (statement and found.pool is None) or span.source != name or span.start < start:
             continue
@@ -110,7 +110,7 @@ def value_before(document: Document, offset: int, line: str = "") -> Type | None
         node = parse_expression(Source.of(document.source.name, text))
         if isinstance(node, e.Expression):
             report = Report()
-            type_ = ExpressionChecker(document.seen.symbols, report).infer(node, scope)
+            type_ = ExpressionChecker(document.index.symbols, report).infer(node, scope)
             if not report.diagnostics and not isinstance(type_, AnyType):
                 return type_
     return None

@@ -85,7 +85,7 @@ def renamed(documents: Sequence[Document], symbol: Symbol, new: str) -> tuple[Te
         for name in {edit.source for edit in edits}
     }
     for document in documents:
-        if texts.keys() & {*document.asked, *map(real, document.sources)}:
+        if texts.keys() & {*document.files_read, *map(real, document.sources)}:
             _safe(document, symbol, new, edits, texts)
     return tuple(sorted(edits))
 
@@ -172,7 +172,7 @@ def _own_simulators(documents: Sequence[Document], symbol: Symbol, simulators: S
     """Raise UsageError if a program with a prompt of its own by this name has the same simulators."""
     prompt = symbol.name if symbol.kind == "prompt" else symbol.owner
     for document in documents:
-        shared = simulators & document.asked
+        shared = simulators & document.files_read
         declarations = [d for module in document.compilation.modules for d in module.declarations]
         others = [d for d in declarations if isinstance(d, n.Prompt) and d.name.text == prompt]
         if shared and others and all(real(d.span.source) != symbol.source for d in others):

@@ -136,7 +136,7 @@ class Builder:
             self.statement(statement, START_POOL, START, steps)
         assert isinstance(last, n.Evaluate | n.Return)
         best = constant_value(node.best) if node.best is not None else None
-        value, _ = self.asking.asked(last.value, START_POOL, START, steps)
+        value, _ = self.asking.hoisted(last.value, START_POOL, START, steps)
         region = with_lines(ir.Region(START_POOL, tuple(steps), START_POOL))
         return ir.ScoreFunction(
             signature.name,
@@ -242,7 +242,7 @@ class Builder:
             scheme, arguments = value.function.text, self.checked.arguments[id(value)]
             step = ir.Invoke(name, left.type, left.single, pool, scheme, arguments, span=span)
             return self._placed(step, kind, out)
-        found, pool = self.asking.asked(value, self.source((value,), pool), kind, out)
+        found, pool = self.asking.hoisted(value, self.source((value,), pool), kind, out)
         return ir.Pool(name, left.type, left.single, pool, (found,), span=span)
 
     # ---------------------------------------------------------------- blocks
@@ -258,7 +258,7 @@ class Builder:
         if isinstance(node, n.Foreach) and node.enumerated is not None:
             list_ = node.enumerated
         if list_ is not None:
-            iterable, pool = self.asking.asked(list_, self.source((list_,), pool), kind, out)
+            iterable, pool = self.asking.hoisted(list_, self.source((list_,), pool), kind, out)
         match node:
             case n.Foreach():
                 *_, element = loop = tuple(name.text for name in node.names)
@@ -301,14 +301,14 @@ class Builder:
         self, node: n.RepeatBlock, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.Step]
     ) -> ir.Step:
         counter = node.counter.text if node.counter else None
-        count, _ = self.asking.asked(node.count, pool, kind, out)
+        count, _ = self.asking.hoisted(node.count, pool, kind, out)
         # From the second round on there may be several, even if the first starts from one.
         kind = replace(kind, single=kind.single and base[2])
         self.naming.open([counter] if counter is not None else [])
         body, left = self.steps_of(node.body, ROUND, kind)
         until, asked = None, list[ir.Step]()
         if node.until is not None:  # it sees the body's names
-            until, _ = self.asking.asked(node.until, body.result, left, asked)
+            until, _ = self.asking.hoisted(node.until, body.result, left, asked)
         self.naming.close()
         if asked:
             # After the last round no model is called, since nothing depends on it.
@@ -341,7 +341,7 @@ class Builder:
         otherwise = None
         for index, (condition, body) in enumerate(node.branches[at:], at):
             asked: list[ir.Step] = []
-            found, _ = self.asking.asked(condition, pool, kind, asked)
+            found, _ = self.asking.hoisted(condition, pool, kind, asked)
             if asked and branches:
                 rest = self._if(node, index, (self.naming.fresh(), *base[1:]), pool, kind, asked := [])
                 otherwise = ir.Region(pool, (*asked, rest), rest.result)
@@ -359,7 +359,7 @@ class Builder:
         self, node: n.Match, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.Step]
     ) -> ir.Step:
         """A `match`, whose value gets a name if it has none; names of fields are bound in its blocks."""
-        (subject, _), given = self.asking.asked(node.subject, pool, kind, out), node.subject
+        (subject, _), given = self.asking.hoisted(node.subject, pool, kind, out), node.subject
         start = self.source((given,), pool)
         if (known := self.checked.pools.get(id(given))) is not None:
             name = self.naming.fresh()
@@ -395,7 +395,7 @@ class Builder:
         kind: PoolType,
         out: list[ir.Step],
     ) -> ir.Step:
-        asked, name, state = self.asking.asked, node.state.text, PoolType(base[1], True)
+        asked, name, state = self.asking.hoisted, node.state.text, PoolType(base[1], True)
         root, type_ = self.naming.fresh(), self.checked.pools[id(node.root)].type
         given, start = asked(node.root, self.source((node.root,), pool), kind, out)
 
@@ -440,7 +440,7 @@ class Builder:
             found: e.Expression = TRUE
             asked = list[ir.Step]()
             if node.until is not None and (node.way == "race" or line is not node.lines[-1]):
-                found, _ = self.asking.asked(node.until, body.result, left, asked)
+                found, _ = self.asking.hoisted(node.until, body.result, left, asked)
             self.naming.close()
             branches.append((found, replace(body, steps=(*body.steps, *asked))))
         otherwise = branches.pop()[1] if node.way != "race" else None
@@ -458,7 +458,7 @@ class Builder:
                     inner = self.naming.label(source.label)
                 else:
                     inner = self.naming.fresh()
-                    value, start = self.asking.asked(source, self.source((source,), pool), kind, out)
+                    value, start = self.asking.hoisted(source, self.source((source,), pool), kind, out)
                     out.append(ir.Pool(inner, known.type, known.single, start, (value,), span=source.span))
                 gathered.append(e.Reference(source.span, inner))
                 if node.names:
@@ -498,7 +498,7 @@ class Builder:
 
         def change(node: e.Expression) -> e.Expression:
             nonlocal pool
-            found, pool = self.asking.asked(node, pool, kind, out)
+            found, pool = self.asking.hoisted(node, pool, kind, out)
             return found
 
         step = with_expressions(replace(step, line=LineKey(text)) if text else step, change)
@@ -512,7 +512,7 @@ class Builder:
         found: list[tuple[str, e.Expression]] = []
         for name in ("k", "temperature", "seed"):
             if (value := setting(again, name)) is not None:
-                value, pool = self.asking.asked(value, pool, kind, out)
+                value, pool = self.asking.hoisted(value, pool, kind, out)
                 found.append((name, value))
         (_, k), *others = found
         return k, tuple(others), pool

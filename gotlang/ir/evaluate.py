@@ -276,7 +276,7 @@ class Evaluator:
         def run(names: Names) -> Any:
             given = [value(names) for value in values]
             for argument in given:
-                fuel.gone_through(argument)
+                fuel.spend_reading(argument)
             return fuel.made(call(*given))
 
         return run

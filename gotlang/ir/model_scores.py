@@ -59,7 +59,7 @@ class ModelScoreSteps(Struct, frozen=True):
     here: Callable[[e.Expression], e.Expression]
     own: Callable[[str], bool]
 
-    def asked(
+    def hoisted(
         self, node: e.Expression, pool: str, kind: PoolType, out: list[ir.Step]
     ) -> tuple[e.Expression, str]:
         """An expression without model calls, and the pool it is evaluated on: `pool`, which is of this

@@ -184,7 +184,7 @@ def with_partials(
             for p in partial.parameters:
                 argument = given[p.name.text]
                 given_type = p.type if inside else types.get(argument, p.type)
-                if given_type != p.type and not n.is_lost(given_type):
+                if given_type != p.type and not n.is_unreadable(given_type):
                     message = f"`{argument}` is not of the type of `{p.name.text}` in partial `{found[1]}`"
                     report.error("GOT0749", message, place(found))
             text = _TAG.sub(lambda tag: _replaced(tag[0], given), str(partial.text.value))

@@ -101,11 +101,11 @@ def _programs(server: GotServer, document: Document, symbol: Symbol, *words: str
         return
     declared = {symbol.source} if symbol.source else {real(name) for name in document.sources}
     if symbol.kind in ("prompt", "input"):  # programs with the same simulators
-        declared |= {path for path in document.asked if path.endswith(".py")}
+        declared |= {path for path in document.files_read if path.endswith(".py")}
     for path in server.programs():
         if path != document.source.name and server.has_word(path, (symbol.name, *words)):
             other = server.program(path)
-            if other is not None and (declared & {*other.asked, path}):
+            if other is not None and (declared & {*other.files_read, path}):
                 yield other
 
 

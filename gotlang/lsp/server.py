@@ -144,7 +144,7 @@ class GotServer(LanguageServer):
         if path is None:
             return
         for name, (_, known) in [*self._documents.items()]:
-            if path == name or path in known.asked:
+            if path == name or path in known.files_read:
                 del self._documents[name]
 
     def forget(self) -> None:

@@ -184,13 +184,13 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
     wait = milliseconds / 1000 if milliseconds is not None else _retry_after(headers)
     if wait is not None:
         return wait
-    told = [told_limit(headers, kind) for kind in ("requests", "tokens")]
+    told = [reported_limit(headers, kind) for kind in ("requests", "tokens")]
     resets = [reset for _, remaining, reset in told if remaining == 0 and reset is not None]
     # The reset is when a minute's whole allowance is restored: a part of it is available within the minute.
     return min(max(resets), 60.0) if resets else None
 
 
-def told_limit(headers: Mapping[str, str], kind: str) -> tuple[float | None, float | None, float | None]:
+def reported_limit(headers: Mapping[str, str], kind: str) -> tuple[float | None, float | None, float | None]:
     """An endpoint's report on its limit of `requests` or `tokens` per minute: the limit, the remainder, and
     the seconds until it is fully restored. OpenAI's headers are `x-ratelimit-limit-requests` and the like,
     Anthropic's `anthropic-ratelimit-requests-limit`, where the reset is a point in time."""

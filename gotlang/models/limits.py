@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from gotlang.errors import UsageError
 from gotlang.models.base import Request, Usage, token_bound
-from gotlang.models.failures import told_limit
+from gotlang.models.failures import reported_limit
 
 Tokens = Callable[[], tuple[float, float]]
 """The likely and the maximum tokens of a request. Called again while the request waits."""
@@ -38,7 +38,7 @@ SPACING = 0.95
 """Minimum distance of requests as a share of even spacing; the count itself enforces the limit."""
 SLACK = 0.02
 """Share of a period that a late request may catch up on."""
-MAX_TOLD_LIMIT = 1e12
+MAX_REPORTED_LIMIT = 1e12
 """A limit in a header above this is ignored."""
 MIN_RESET_S = 1e-3
 
@@ -149,7 +149,7 @@ class Window:
         self._period = period_s
         self._span = period_s * (1 + MARGIN)
         self._own_limit = limit
-        self._told_limit: float | None = None
+        self._reported_limit: float | None = None
         self._takes: deque[Take] = deque()
         self._amounts = self._ceilings = 0.0
         self._by_ceiling = False
@@ -167,7 +167,7 @@ class Window:
     def limit(self) -> float | None:
         """The lower of the user's limit and the endpoint's."""
         return min(
-            (limit for limit in (self._own_limit, self._told_limit) if limit is not None), default=None
+            (limit for limit in (self._own_limit, self._reported_limit) if limit is not None), default=None
         )
 
     def used(self, now: float) -> float:
@@ -226,9 +226,9 @@ class Window:
 
     def told(self, limit: float | None, remaining: float | None, reset_s: float | None, now: float) -> None:
         """Process the endpoint's headers. A usage above our own count is that of other clients."""
-        if limit is None or not 0 < limit <= MAX_TOLD_LIMIT:
+        if limit is None or not 0 < limit <= MAX_REPORTED_LIMIT:
             return
-        self._told_limit = limit
+        self._reported_limit = limit
         if remaining is None:
             return
         self._others_until = now
@@ -582,7 +582,7 @@ class EndpointGate:
             self._pace.answered(slot.sent, now, self.in_flight)
         self.in_flight -= 1
         for window, kind in ((self._requests, "requests"), (self._tokens, "tokens")):
-            limit, remaining, reset = told_limit(headers, kind)
+            limit, remaining, reset = reported_limit(headers, kind)
             window.told(limit, remaining, reset, now)
             if limit:
                 self._pace.told(self._even(slot.tokens.amount, slot.tokens.ceiling))

@@ -9,7 +9,7 @@ A run is repeatable: which timer fires next depends on their times alone.
 
 Only timers are virtual. Without a timer the loop really blocks, so threads (`asyncio.to_thread`) and sockets
 work; while a timer waits, a timeout around them may fire at once, unless they are awaited within
-`standing_still`. It is for runs whose waiting is all simulated; real endpoints need a real clock.
+`paused`. It is for runs whose waiting is all simulated; real endpoints need a real clock.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class _JumpingSelector(selectors.DefaultSelector):
     """Polls files without waiting, and advances the clock by the time that the loop intended to wait."""
 
     now = 0.0
-    still = 0
+    pauses = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
-        if timeout is None or (self.still and timeout > 0):
+        if timeout is None or (self.pauses and timeout > 0):
             return super().select(None)
         ready = super().select(0)
         if not ready and timeout > 0:
@@ -50,13 +50,13 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._virtual.now
 
     @contextmanager
-    def standing_still(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Within its block no time passes: for real work, in a thread, that wakes the loop."""
-        self._virtual.still += 1
+        self._virtual.pauses += 1
         try:
             yield
         finally:
-            self._virtual.still -= 1
+            self._virtual.pauses -= 1
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
         """Wait in real time until the threads have ended: a virtual timeout would expire immediately."""

@@ -122,7 +122,7 @@ def dollars(amount: float | None) -> str:
         return "unknown"
     if 0 < amount < 1e-4:
         return f"${amount:.{1 - math.floor(math.log10(amount))}f}"
-    return f"${amount:.4f}" if amount < 1 else f"${amount:.2f}"
+    return f"${amount:.4f}" if amount < 1 else f"${amount:,.2f}"
 
 
 @final

@@ -442,7 +442,7 @@ class SimulatedModel(Model):
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # `sys.exit()` ends the simulator, not the run
-            raise ModelError(_told(simulator, request, error)) from error
+            raise ModelError(_located(simulator, request, error)) from error
         if not isinstance(result, str | Simulated):
             raise ModelError(
                 f"the simulator {_place(simulator)} returned {type(result).__name__}, not text",
@@ -544,7 +544,7 @@ def _place(simulator: Simulator, line: int | None = None) -> str:
     return f"{code.co_name} ({Path(code.co_filename).name}, line {line or code.co_firstlineno})"
 
 
-def _told(simulator: Simulator, request: Request, error: BaseException) -> str:
+def _located(simulator: Simulator, request: Request, error: BaseException) -> str:
     """The error, at the last line of the simulator's own file in its traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == _file(simulator)]

@@ -63,7 +63,7 @@ def changed_operations(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
 ) -> tuple[list[dict[str, Any]], int]:
     """The operations that differ in prompts, responses or thoughts, at most MOST of them, and their number. A
-    line has its requests with messages and responses (`gotlang.report.recorded.asked_of`)."""
+    line has its requests with messages and responses (`gotlang.report.recorded.requests_of`)."""
     left, right = ({line["path"]: line for line in lines if _counts(line)} for lines in (before, after))
     found = []
     for path in dict.fromkeys([*left, *right]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gotlang.estimate.cost import CostRange, Costs, Estimate
+from gotlang.models.prices import dollars
 
 LABELS = {
     "calls": "calls",
@@ -43,7 +44,7 @@ def estimate_lines(estimate: Estimate) -> Iterator[str]:
 def _table(costs: Costs, *, formulas: bool) -> Iterator[str]:
     """The costs; without formulas only those that early stopping changes."""
     shown = {name: found for name, found in costs.ranges() if formulas or name not in _UNCHANGED}
-    values = {name: _range(found, dollars=name == "usd") for name, found in shown.items()}
+    values = {name: _range(found, usd=name == "usd") for name, found in shown.items()}
     width = max(len(LABELS[name]) for name in shown)
     room = max(map(len, values.values()))
     for name, found in shown.items():
@@ -58,19 +59,15 @@ def _formula(found: CostRange) -> str:
     return ""
 
 
-def _range(found: CostRange | None, *, dollars: bool) -> str:
+def _range(found: CostRange | None, *, usd: bool) -> str:
     """`151`, `45 to 151, about 92`, `at least 4`."""
     if found is None:
         return "no known price"
-    show = _dollars if dollars else "{:,.0f}".format
+    show = dollars if usd else "{:,.0f}".format
     if found.low == found.high:
         return show(found.low)
     text = f"at least {show(found.low)}" if found.high is None else f"{show(found.low)} to {show(found.high)}"
     return text if found.expected is None else f"{text}, about {show(found.expected)}"
-
-
-def _dollars(value: float) -> str:
-    return f"${value:.6f}" if 0 < value < 0.001 else f"${value:.4f}" if value < 1 else f"${value:,.2f}"
 
 
 def _notes(estimate: Estimate) -> Iterator[str]:

@@ -250,7 +250,7 @@ class History:
         return sorted(found, key=lambda record: record.started, reverse=True), wrong
 
     def named(self, name: str) -> RunRecord | None:
-        """The record with exactly this name; None if there is none, or it is damaged."""
+        """The record with exactly this name, or None, also if it is damaged."""
         if re.fullmatch(NAME, name) is None:
             return None
         try:

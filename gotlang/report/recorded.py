@@ -77,7 +77,7 @@ def facts_of(record: RunRecord) -> list[tuple[str, str]]:
     return facts
 
 
-def asked_of(line: dict[str, Any], cache: Cache | None) -> Sequence[dict[str, Any]]:
+def requests_of(line: dict[str, Any], cache: Cache | None) -> Sequence[dict[str, Any]]:
     """The requests of an operation, with the messages and the responses that are still in the cache."""
     out = []
     for asked in line.get("asked", []):

@@ -248,7 +248,7 @@ async def _run_in_thread(work: Callable[[], T], name: str, timeout_s: float | No
     threading.Thread(target=run, daemon=True, name="gotlang call").start()
     with ExitStack() as stack:
         if isinstance(loop, VirtualTimeLoop):
-            stack.enter_context(loop.standing_still())
+            stack.enter_context(loop.paused())
         if timeout_s is not None:
 
             def late() -> None:

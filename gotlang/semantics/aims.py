@@ -194,10 +194,12 @@ class AimCheck(Struct, frozen=True):
             if own == _ABOVE_0:
                 help = f"bound it by the untuned program, `{shown} <= baseline`, or by a number above 0"
             else:
-                help = f"`{shown}` is {_told(own)}"
+                help = f"`{shown}` is {_interval_text(own)}"
             self._pointless("no run can meet this", place, help)
         elif math.isfinite(worst) and (worst < loosest or (not strict and worst == loosest)):
-            self._pointless("every run meets this", place, f"`{shown}` is {_told(own)}: leave it out")
+            self._pointless(
+                "every run meets this", place, f"`{shown}` is {_interval_text(own)}: leave it out"
+            )
         else:
             return True
         return False
@@ -287,7 +289,7 @@ def _parts(a: float, b: float) -> float:
     return 0.0 if math.isinf(b) else a / b
 
 
-def _told(interval: Interval) -> str:
+def _interval_text(interval: Interval) -> str:
     low, high = (f"{round(x, 12):g}" for x in interval)
     if math.isinf(interval[1]):
         return f"above {low}" if interval[0] == _ABOVE_0[0] else f"at least {low}"

@@ -67,7 +67,7 @@ def check_match(checker: BlockChecker, node: n.Match, pool: PoolType, scope: Sco
     """Check a `match`; returns its output."""
     type_ = checker.expressions.infer(node.subject, scope.whole(pool))
     seen: dict[Key, Span] = {}
-    right = not any(map(n.is_lost, node.branches))
+    right = not any(map(n.is_unreadable, node.branches))
 
     def inside(known: Type) -> tuple[PoolType, Scope]:
         facts: Narrowed = {node.subject: known} if conditions.is_subject(node.subject) else {}
@@ -202,7 +202,7 @@ def check_search(checker: BlockChecker, node: n.Search, pool: PoolType, scope: S
         report.error("GOT0751", message, node.value.span, "leaves no score", help=help)
     else:
         require_one_score(valued.facts, node.value.span, report)
-    state = replace(state, facts=state.facts.besides(Facts(True, valued.facts.scores)))
+    state = replace(state, facts=state.facts.merged(Facts(True, valued.facts.scores)))
     if node.until is not None:
         here = inside(state, "the `until` of a `search`")
         checker.expressions.condition(node.until, here.whole(state), "the condition of `until`")

@@ -13,13 +13,13 @@ from gotlang.scope import EVERYTHING, PoolType
 from gotlang.semantics.declarations import add_function, collect
 from gotlang.semantics.expressions import ExpressionChecker, Matched
 from gotlang.semantics.facts import asking, callees_first
+from gotlang.semantics.index import AscribingChecker, SemanticIndex
 from gotlang.semantics.metrics import check_fit, check_metric
 from gotlang.semantics.names import check_names
 from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.prompts import check_prompt
 from gotlang.semantics.returns import with_returns
-from gotlang.semantics.seen import AscribingChecker, Seen
 from gotlang.semantics.skips import SkipChecker
 from gotlang.semantics.symbols import Symbols
 from gotlang.semantics.test_declarations import UNITS, DeclaredTest, check_limits, check_tests
@@ -70,15 +70,15 @@ def check(
     sources: Mapping[str, Source] | None = None,
     mentioned: frozenset[str] = frozenset(),
     ascribed: Mapping[int, Sequence[Ascription]] | None = None,
-    seen: Seen | None = None,
+    index: SemanticIndex | None = None,
 ) -> Checked:
     """Check a program: its own module first, then those it imports.
 
     `functions` are provided by Python in addition to the program's imports. `targets` are the programs that
     studies name, by the identity of the study's node; None for one that cannot be read. `sources` are the
     texts of the modules by name, for the places inside templates. `mentioned` are names that Python which
-    changes graphs may use. `ascribed` are types that expressions must have, by identity. `seen` is called
-    with what editors show.
+    changes graphs may use. `ascribed` are types that expressions must have, by identity. `index` records
+    the facts that editors show.
     """
     report = Report()
     modules, wrong = _with_returns(modules, report)
@@ -89,15 +89,15 @@ def check(
             symbols.provided.append(function.name.text)
     symbols.asking = asking([d for d in symbols.nodes.values() if isinstance(d, n.Score)], report)
     expressions = (
-        AscribingChecker(symbols, report, ascribed or {}, seen)
-        if ascribed or seen is not None
+        AscribingChecker(symbols, report, ascribed or {}, index)
+        if ascribed or index is not None
         else ExpressionChecker(symbols, report)
     )
-    if seen is not None:
-        seen.symbols = symbols
+    if index is not None:
+        index.symbols = symbols
     declarations = [d for module in modules for d in module.declarations]
     check_params([d for d in declarations if isinstance(d, n.Param)], symbols, expressions)
-    pipelines = PipelineChecker(symbols, report, expressions, seen)
+    pipelines = PipelineChecker(symbols, report, expressions, index)
     pipelines.wrong |= wrong
     for d in declarations:
         match d:
@@ -118,7 +118,7 @@ def check(
                 known = targets or {}
                 if id(d) in known:
                     target = known[id(d)]
-                elif d.program is None and any(map(n.is_lost, d.options)):
+                elif d.program is None and any(map(n.is_unreadable, d.options)):
                     target = None  # its program may be unreadable
                 else:
                     target = _itself(d, modules[0], symbols, report)

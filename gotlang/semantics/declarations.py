@@ -137,7 +137,7 @@ class _TypeTable:
         return "; ".join(f"{known} = {seen[known].type!r}" for known in sorted(seen))
 
     def held(self, node: n.TypeNode, endless: Container[str]) -> str | None:
-        """The name of an infinite type or case that each value of a type contains; None if there is none."""
+        """The name of an infinite type or case that each value of a type contains, or None."""
         match node:
             case n.NamedType(name=name) if name.text in endless:
                 return name.text
@@ -302,7 +302,7 @@ class _Resolver:
         return ANY if found is None else found
 
     def _found(self, name: Identifier) -> Part | None:
-        """The type with a name; None if there is none, which is reported."""
+        """The type with a name; an unknown one is reported and gives None."""
         text, symbols = name.text, self.symbols
         if text in SIMPLE:
             return SIMPLE[text]
@@ -412,9 +412,9 @@ def _parameters(
     seen: dict[str, Type] = {}
     for parameter in parameters:
         name = parameter.name.text
-        if name in seen and not n.is_lost(parameter):
+        if name in seen and not n.is_unreadable(parameter):
             report.error("GOT0101", f"duplicate parameter `{name}`", parameter.name.span)
-        if name in RESERVED and name not in free and not n.is_lost(parameter):
+        if name in RESERVED and name not in free and not n.is_unreadable(parameter):
             help = "choose another name"
             report.error("GOT0102", f"`{name}` is a reserved name", parameter.name.span, help=help)
         seen[name] = resolve_type(parameter.type, symbols, report)

@@ -545,7 +545,7 @@ class ExpressionChecker:
 
     def match(self, call: e.Call, signature: Signature, kind: str, scope: Scope) -> Matched:
         """The arguments of a call by parameter, in the order of the parameters; errors are reported."""
-        if signature.lost:
+        if signature.unreadable:
             for argument in call.arguments:
                 self.infer(argument.value, scope)
             return ()
@@ -665,7 +665,7 @@ class ExpressionChecker:
         """Report a function of a thought that needs an unknown fact."""
         early = "write the score itself, which is evaluated as soon as a sample arrives: `until=len(it) > 2`"
         if name in FACT_OF:
-            help = early if name == "score" and scope.unasked() == "`until`" else ""
+            help = early if name == "score" and scope.without_model_scores() == "`until`" else ""
             require(FACT_OF[name], variable.facts, f"`{variable.name}`", span, self.report, help)
 
     def _builtin(self, node: e.Call, builtin: Builtin, scope: Scope) -> Type:

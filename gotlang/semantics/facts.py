@@ -73,7 +73,7 @@ _INSTEAD: Mapping[str, str] = {
 
 def refuse_asking(call: e.Call, scope: Scope, report: Report) -> None:
     """Report a score that calls a model where it cannot be called before the expression is evaluated."""
-    name, place = call.function.text, scope.unasked()
+    name, place = call.function.text, scope.without_model_scores()
     if place:
         help = _INSTEAD.get(place, "").format(name) or None
         message = f"score `{name}` calls a model, which is not allowed in {place}"

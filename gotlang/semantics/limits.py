@@ -39,7 +39,7 @@ class Fuel:
             self.spend(_weighed(value))
         return value
 
-    def gone_through(self, value: Any) -> None:
+    def spend_reading(self, value: Any) -> None:
         """Count a list, a mapping or a text that a function reads, with all its parts."""
         if isinstance(value, str):
             self.spend(len(value))
@@ -51,7 +51,7 @@ class Fuel:
         if isinstance(value, str):
             self.spend(len(value) // _TEXT)
         else:
-            self.gone_through(value)
+            self.spend_reading(value)
 
 
 _TEXT = 100

@@ -65,7 +65,7 @@ def check_metric(node: n.Metric, symbols: Symbols, expressions: ExpressionChecke
         if constant is not None:
             expressions.expect(constant, Scope(), FLOAT, f"`{word}`")
     *others, last = node.body.statements
-    if any(n.is_lost(statement) for statement in node.body.statements):
+    if any(n.is_unreadable(statement) for statement in node.body.statements):
         return
     if others or not isinstance(last, n.Evaluate | n.Return):
         place = others[0] if others else last
@@ -81,7 +81,7 @@ def check_metric(node: n.Metric, symbols: Symbols, expressions: ExpressionChecke
 def check_fit(node: n.Metric, symbols: Symbols, file: str, report: Report) -> None:
     """Report a metric of the program's own file that matches none of its schemes."""
     signature, schemes = symbols.metrics[node.name.text][1], symbols.schemes
-    if signature.lost or not schemes or any(scheme.lost for scheme in schemes.values()):
+    if signature.unreadable or not schemes or any(scheme.unreadable for scheme in schemes.values()):
         return
     if all(misfit_of(signature, scheme) for scheme in schemes.values()):
         name = str(symbols.default_scheme(file))

@@ -47,7 +47,7 @@ def check_names(node: n.Scheme | n.Score | n.Metric, symbols: Symbols, report: R
     for parameter in node.parameters:
         # A metric calls neither prompts nor schemes, so its parameters may have their names.
         free = {"truth", "result", *symbols.prompts, *symbols.schemes} if isinstance(node, n.Metric) else ()
-        if not n.is_lost(parameter) and parameter.name.text not in free:
+        if not n.is_unreadable(parameter) and parameter.name.text not in free:
             if parameter.name.text not in RESERVED:  # which is reported where it is declared
                 names.taken(parameter.name, an_input=True)
             own[parameter.name.text] = _Bound(parameter.name.span)
@@ -239,7 +239,7 @@ class _NameChecker:
             case n.Labelled(sources=sources, body=body):
                 for source in sources:
                     self.expressions(source, names)
-                self.suite(body, names, node.names if not n.is_lost(node) else ())
+                self.suite(body, names, node.names if not n.is_unreadable(node) else ())
             case _:
                 assert_never(node)
 

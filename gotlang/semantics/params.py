@@ -76,7 +76,7 @@ def _circles(guarded: Sequence[n.Param], report: Report) -> None:
         name: [x.name for x in walk(param) if isinstance(x, e.Reference) and x.name in by_name]
         for name, param in by_name.items()
     }
-    told: set[str] = set()
+    reported: set[str] = set()
     for name in by_name:
         path = [name]
         waiting = [iter(needs[name])]
@@ -86,17 +86,17 @@ def _circles(guarded: Sequence[n.Param], report: Report) -> None:
                 path.pop()
             elif following in path:
                 circle = path[path.index(following) :]
-                if told.isdisjoint(circle):
+                if reported.isdisjoint(circle):
                     around = " → ".join(f"`{other}`" for other in [*circle, following])
                     message = f"the condition of a param depends on the param itself: {around}"
                     guard = by_name[following].guard
                     assert guard is not None
                     report.error("GOT0335", message, guard.span, help="remove one of these conditions")
-                told |= {*circle}
-            elif following not in told:
+                reported |= {*circle}
+            elif following not in reported:
                 path.append(following)
                 waiting.append(iter(needs[following]))
-        told.add(name)
+        reported.add(name)
 
 
 def _type(param: n.Param, symbols: Symbols, report: Report) -> Type:

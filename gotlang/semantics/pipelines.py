@@ -30,8 +30,8 @@ from gotlang.semantics.blocks import (
 from gotlang.semantics.declarations import resolve_type
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.facts import leaving_one, require
+from gotlang.semantics.index import SemanticIndex, VisibleNames
 from gotlang.semantics.mismatch import code_and_help, of_result
-from gotlang.semantics.seen import Seen, VisibleNames
 from gotlang.semantics.skips import may_skip
 from gotlang.semantics.steps import StepCheck, check_settings, thoughts_named, value_pool
 from gotlang.semantics.symbols import Signature, Symbols
@@ -82,10 +82,14 @@ class PipelineChecker:
     """
 
     def __init__(
-        self, symbols: Symbols, report: Report, expressions: ExpressionChecker, seen: Seen | None = None
+        self,
+        symbols: Symbols,
+        report: Report,
+        expressions: ExpressionChecker,
+        index: SemanticIndex | None = None,
     ) -> None:
         self.symbols = symbols
-        self.seen = seen
+        self.index = index
         self.report = report
         self.expressions = expressions
         self.pools: dict[int, PoolType] = {}
@@ -121,7 +125,7 @@ class PipelineChecker:
         together = not pool.single and isinstance(wanted, ListType) and accepts(wanted.element, pool.type)
         if pool.type == EMPTY:
             self.report.error("GOT0301", f"{scheme} has no output", span)
-        elif together or (fits and (pool.single or signature.many or signature.lost)):
+        elif together or (fits and (pool.single or signature.many or signature.unreadable)):
             return
         elif fits:
             help = f"{leaving_one(pool.facts)}, or declare `many` before the result's type"
@@ -143,14 +147,14 @@ class PipelineChecker:
             self.expressions.expect(node.best, scope, FLOAT, "`best`")
         *bindings, last = node.body.statements
         for statement in bindings:
-            if n.is_lost(statement):
+            if n.is_unreadable(statement):
                 self.statement(statement, UNKNOWN, scope, False)
-            elif not isinstance(statement, n.Bind) and not any(map(n.is_lost, node.body.statements)):
+            elif not isinstance(statement, n.Bind) and not any(map(n.is_unreadable, node.body.statements)):
                 message = "a score is bindings and then one number"
                 self.report.error("GOT0303", message, statement.span, help="write `name = ...`")
             elif isinstance(statement, n.Bind):
                 self._bind(statement, START, scope)
-        if n.is_lost(last):
+        if n.is_unreadable(last):
             self.statement(last, UNKNOWN, scope, True)
         elif not isinstance(last, n.Evaluate | n.Return):
             self.report.error("GOT0303", "a score ends with its number", last.span)
@@ -171,8 +175,8 @@ class PipelineChecker:
 
     def statement(self, node: n.Statement, pool: PoolType, scope: Scope, last: bool) -> PoolType:
         """Check one statement; returns its output."""
-        if self.seen is not None:
-            self.seen.places.append(VisibleNames(node.span, scope, pool))
+        if self.index is not None:
+            self.index.places.append(VisibleNames(node.span, scope, pool))
         match node:
             case n.Step():
                 return self.step(node, pool, scope)
@@ -506,7 +510,7 @@ class PipelineChecker:
 
     def _labelled(self, node: n.Labelled, pool: PoolType, scope: Scope) -> PoolType:
         inside = scope.inside()
-        if n.is_lost(node):
+        if n.is_unreadable(node):
             for name in ("done", *(word.text for word in node.names)):  # it may be a `foreach`
                 inside.add(Variable(name, ANY, used=True))
             if e.HOLE in inside.names:
@@ -608,7 +612,7 @@ class PipelineChecker:
         for fact in sorted(operation.asks) if pool.type != EMPTY else ():
             require(fact, pool.facts, "these thoughts", node.span, self.report)
         found: PoolType = operation.check(node, here)
-        return replace(found, facts=pool.facts.besides(found.facts)) if operation.keeps else found
+        return replace(found, facts=pool.facts.merged(found.facts)) if operation.keeps else found
 
     def _operands(self, node: n.Step, syntax: Syntax) -> bool:
         """Whether a step has its parentheses and the number of operands of its operation."""

@@ -55,7 +55,7 @@ def check_prompt(
     """Check one prompt; `sources` are the texts of the program's files, for places in templates."""
     report = expressions.report
     prompt, names = f"prompt `{node.name.text}`", [name for name, _ in signature.parameters]
-    lost = any(n.is_lost(setting) or _is_prefixed(setting) for setting in node.settings)
+    lost = any(n.is_unreadable(setting) or _is_prefixed(setting) for setting in node.settings)
     if node.asking is None and node.instruction is None and not node.turns and not lost:
         help = 'write it in triple quotes: """..."""'
         report.error("GOT0401", f"{prompt} has no text", node.name.span, help=help)
@@ -82,7 +82,7 @@ def check_prompt(
             node.examples[0].span,
             help="an example fills in the text: move the part that shows the inputs there from `instruction`",
         )
-    for example in node.examples if not signature.lost else ():
+    for example in node.examples if not signature.unreadable else ():
         _example(node, example, signature, expressions)
     if node.parse is not None:
         _parse_form(node.parse, signature, symbols, report)
@@ -122,7 +122,7 @@ def _turns(node: n.Prompt, signature: Signature, symbols: Symbols, report: Repor
                     turn.text.span,
                     help=help,
                 )
-    if node.turns and node.examples and not node.as_turns and not any(map(n.is_lost, node.settings)):
+    if node.turns and node.examples and not node.as_turns and not any(map(n.is_unreadable, node.settings)):
         help = "write `examples as turns:`"
         message = "the examples of a prompt with turns are turns"
         report.error("GOT0701", message, node.examples[0].span, help=help)
@@ -135,7 +135,7 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
     seen: set[str] = set()
     for setting in node.settings:
         name, span = setting.name.text, setting.name.span
-        if n.is_lost(setting):
+        if n.is_unreadable(setting):
             continue
         if _is_prefixed(setting):
             help = f"remove the `{name}`: `{{{{ name }}}}` inserts a value"
@@ -156,13 +156,13 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
             if node.tools:
                 message = "a response that must be JSON cannot call tools"
                 report.error("GOT0402", message, span, help="remove `structured`, or the tools")
-        if name in TOOL_SETTINGS and not node.tools and not any(map(n.is_lost, node.settings)):
+        if name in TOOL_SETTINGS and not node.tools and not any(map(n.is_unreadable, node.settings)):
             help = f"name them: `tools search, read`, or remove `{name}`"
             report.error("GOT0402", f"`{name}` is for prompts with tools", span, help=help)
         given = setting.value
         if name == "protocol" and isinstance(given, e.Constant) and given.value not in PROTOCOLS:
             report.error("GOT0402", '`protocol` is "text" or "native"', given.span)
-        if name == "count" and not node.many and not signature.lost:
+        if name == "count" and not node.many and not signature.unreadable:
             help = "write `many` before the type of the result"
             report.error("GOT0402", "`count` is for prompts that return several values", span, help=help)
         inputs = [Variable(p, type_) for p, type_ in signature.parameters] if name in OF_INPUTS else []
@@ -175,7 +175,7 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
 def _gives_logprobs(node: n.Prompt) -> bool:
     """Whether a prompt requests log-probabilities, by a constant."""
     said = {s.name.text: s.value.value for s in node.settings if isinstance(s.value, e.Constant)}
-    return "top_logprobs" in said or said.get("logprobs") is True or any(map(n.is_lost, node.settings))
+    return "top_logprobs" in said or said.get("logprobs") is True or any(map(n.is_unreadable, node.settings))
 
 
 def _cost_of_a_part(condition: e.Expression, inputs: Sequence[Variable], report: Report) -> None:
@@ -234,7 +234,7 @@ def _template(text: e.Constant, signature: Signature, report: Report, source: So
             "GOT0404",
             f"the text of prompt `{signature.name}` shows `{name}`, which is not a parameter",
             _place(text, template.names[name], source),
-            notes=(f"parameters: {signature.takes()}",) if not signature.lost else (),
+            notes=(f"parameters: {signature.takes()}",) if not signature.unreadable else (),
             help=f"did you mean `{guess}`?" if guess else f"add `{name}` to its parameters",
             fix=Fix(_place(text, template.names[name], source), guess) if guess else None,
         )
@@ -331,7 +331,7 @@ def _parse_form(node: n.ParseForm, signature: Signature, symbols: Symbols, repor
             report.error("GOT0406", f"invalid tag name `{name}`", node.span)
         case After("") | Lines(""):
             report.error("GOT0406", "this text is empty", node.span)
-        case Lines(str() as pattern) if not signature.lost:
+        case Lines(str() as pattern) if not signature.unreadable:
             try:
                 _holes(node, Pattern.parse(pattern).holes, signature, report)
             except PatternError as error:

@@ -79,7 +79,7 @@ def _misplaced(suite: n.Suite, report: Report) -> None:
     *before, last = suite.statements
     loop = isinstance(last, n.Foreach | n.Reduce | n.RepeatBlock | n.Repeated | n.Search | n.First | n.Bind)
     for statement in [*before, *([last] if loop else [])]:
-        if n.is_lost(statement):
+        if n.is_unreadable(statement):
             continue  # it may be an `if`
         for part in walk(statement):
             if isinstance(part, n.Return):

@@ -70,7 +70,7 @@ class SkipChecker:
                 self._left_out(body, "element", "this skips every element")
             case n.Suite():
                 self.suite(node, left_out)
-            case n.Labelled(body=body) if n.is_lost(node):
+            case n.Labelled(body=body) if n.is_unreadable(node):
                 self.suite(body, left_out or "element")
             case n.Repeated(body=body):
                 self.suite(body, None)

@@ -272,7 +272,7 @@ class StepCheck(Struct, frozen=True):
         name = operand.function.text if isinstance(operand, e.Call) else ""
         declared = self.symbols.nodes.get(name)
         settings = declared.settings if isinstance(declared, n.Prompt) else ()
-        if declared is None or any(n.is_lost(s) or isinstance(s.value, e.Reference) for s in settings):
+        if declared is None or any(n.is_unreadable(s) or isinstance(s.value, e.Reference) for s in settings):
             return True  # an unreadable setting may have it
         top = self._plainly(operand, "top_logprobs")
         return top is not None or self._plainly(operand, "logprobs") is True

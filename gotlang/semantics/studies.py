@@ -99,7 +99,7 @@ class Target(Struct, frozen=True):
 
 def check_study(node: n.Study, target: Target | None, report: Report) -> None:
     """Report the errors of a study. Without a target, only checks that do not need it are done."""
-    lost = any(n.is_lost(option) or option.name.text not in OPTIONS for option in node.options)
+    lost = any(n.is_unreadable(option) or option.name.text not in OPTIONS for option in node.options)
     if node.data is None and not lost:
         help = 'write `data "rows.csv" (input = Column)`'
         report.error("GOT0601", "a study needs data", node.name.span, help=help)
@@ -204,13 +204,13 @@ def _settings(node: n.Study, report: Report) -> None:
     data = node.data.options if node.data else ()
     for settings, known in ((data, DATA_OPTIONS), (node.options, OPTIONS)):
         for option in settings:
-            if not n.is_lost(option):
+            if not n.is_unreadable(option):
                 _setting(option, known, report)
     for prompts in node.prompts:
         _method(prompts.optimizer, OPTIMIZERS, "optimizer", report)
     searched = [name for prompts in node.prompts for name in prompts.names]
     _duplicates("setting", [option.name for option in data], report)
-    _duplicates("setting", [option.name for option in node.options if not n.is_lost(option)], report)
+    _duplicates("setting", [option.name for option in node.options if not n.is_unreadable(option)], report)
     _duplicates("param to vary", [e.Identifier(vary.place, vary.text) for vary in node.vary], report)
     _duplicates("prompt to optimize", searched, report)
 

@@ -39,7 +39,7 @@ class Signature(Struct, frozen=True):
     truth: Type | None = None
 
     @property
-    def lost(self) -> bool:
+    def unreadable(self) -> bool:
         """Whether the head of its declaration is unreadable, so that calls cannot be checked."""
         return (HOLE, ANY) in self.parameters
 

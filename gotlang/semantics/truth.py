@@ -19,7 +19,7 @@ def _suite(suite: n.Suite, why: Label | None, seen: list[n.Step], report: Report
     laters = [why]  # why the output before a statement is not the result, from the last one on
     for statement in reversed(suite.statements[1:]):
         laters.append(laters[-1] if _keeps_result(statement) else Label(statement.span, "this changes it"))
-    lost = any(map(n.is_lost, suite.statements))
+    lost = any(map(n.is_unreadable, suite.statements))
     for statement, late in zip(suite.statements, reversed(laters), strict=True):
         value = statement.value if isinstance(statement, n.Bind) else statement
         if isinstance(statement, n.Bind) and statement is not suite.statements[-1]:

@@ -91,7 +91,7 @@ class TreeBuilder(ExpressionBuilder):
     def prompt(self, span, head, *children):
         name, parameters, many, result, *file = head
         place, parts = self._until(span, *nodes_in(children)), _by_kind(children)
-        lost = any(map(n.is_lost, parts.get("setting", ())))
+        lost = any(map(n.is_unreadable, parts.get("setting", ())))
         system, user, turns = self._turns(parts.get("turn", []), lost)
         instruction, given, parse, tools = self._only(parts, "instruction", "examples", "parse", "tools")
         as_turns, *examples = given or (False,)
@@ -435,7 +435,7 @@ class TreeBuilder(ExpressionBuilder):
         for statement, after in zip(found, [*found[1:], None], strict=True):
             block = statement.value if isinstance(statement, n.Bind) else statement
             missing = isinstance(block, n.Try) and block.otherwise is block.body
-            if missing and not (after is not None and n.is_lost(after)):
+            if missing and not (after is not None and n.is_unreadable(after)):
                 place = replace(block.span, end=block.span.start + 3)
                 self._problem("GOT0340", "`try` needs an `else`", place, _TRY_HELP)
         return n.Suite(found[0].span.to(found[-1].span), tuple(found))

@@ -608,7 +608,7 @@ class Module(Node, frozen=True):
     declarations: tuple[Declaration, ...]
     comments: tuple[Comment, ...] = ()
     unsure: frozenset[str] = frozenset()
-    lost: tuple[Span, ...] = ()
+    unreadable: tuple[Span, ...] = ()
 
     @property
     def imports(self) -> list[ImportGot]:
@@ -619,7 +619,7 @@ class Module(Node, frozen=True):
         return self.declarations
 
 
-def is_lost(node: Node) -> bool:
+def is_unreadable(node: Node) -> bool:
     """Whether a node represents an unreadable line, or the unreadable head of a block."""
     match node:
         case (

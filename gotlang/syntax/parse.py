@@ -77,7 +77,7 @@ def parse(source: Source, known: Sequence[Diagnostic] = ()) -> tuple[Module, tup
     if wrong:
         problems = [p for p in problems if source.position(p.span.start)[0] not in wrong]
         problems += wrong.values()
-    found = Module(whole, tuple(declarations), tuple(comments), unsure, tuple(reader.lost))
+    found = Module(whole, tuple(declarations), tuple(comments), unsure, tuple(reader.unreadable))
     return found, in_order(problems)[:MAX_PROBLEMS]
 
 
@@ -201,7 +201,7 @@ class _Reader:
         self._lost = False
         self.problems: list[Diagnostic] = []
         self.unsure: set[str] = set()
-        self.lost: list[Span] = []
+        self.unreadable: list[Span] = []
 
     def no_more_repairs(self) -> None:
         """Leave out each further declaration with an error."""
@@ -231,7 +231,7 @@ class _Reader:
                 problems, fault = (), None  # not written by its author
             if module is not None:
                 self._note(problems, whole, typed)
-                self.problems.extend([*_told(noted, fragment, whole), *problems])
+                self.problems.extend([*_without_consequences(noted, fragment, whole), *problems])
                 self._lost = False
                 return tuple(module.declarations)
             repair = next(without_text(fragment, torn[1]), None) if torn else None
@@ -246,7 +246,7 @@ class _Reader:
                 at = repair.place if repair is not None else -1
                 noted += [(at, problem, _is_shape(problem, whole)) for problem in problems]
             if repair is None or repair.fragment.text == fragment.text:
-                self.problems.extend(_told(noted, fragment, whole))
+                self.problems.extend(_without_consequences(noted, fragment, whole))
                 return self._nothing(whole)
             tabs = tabs or (code == "GOT0003" and fragment.text[fault or 0] == "\t")
             fragment = repair.fragment
@@ -260,13 +260,13 @@ class _Reader:
         """Record what a hole may have declared. `place` is that of the hole and of the lines below."""
         first = repair.lost.split("\n", 1)[0]
         if first.startswith("="):
-            self.lost.append(place)
+            self.unreadable.append(place)
         if repair.at == 0:
             self.unsure.update(_glued(first))
             if _cut_head(repair.lost):
-                self.lost.append(whole.span(0, len(whole.text)))
+                self.unreadable.append(whole.span(0, len(whole.text)))
         if (block := _block(repair)) is not None:
-            self.lost.append(repair.fragment.span(repair.at, block))
+            self.unreadable.append(repair.fragment.span(repair.at, block))
         if typed:
             self.unsure.update(_BINDS.findall(first), (f"{word}*" for word in _BARE.findall(first)))
         elif repair.at == 0 or not whole.text.startswith("prompt"):
@@ -395,7 +395,7 @@ def _is_shape(problem: Diagnostic, whole: Fragment) -> bool:
     return problem.code == "GOT0003" or (problem.code == "GOT0009" and closes)
 
 
-def _told(
+def _without_consequences(
     noted: Sequence[tuple[int, Diagnostic, bool]], fragment: Fragment, whole: Fragment
 ) -> Iterator[Diagnostic]:
     """The errors, each with the place of its hole or -1, without consequences: of consecutive holes the first

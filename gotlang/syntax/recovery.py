@@ -364,7 +364,7 @@ def _unpaired(text: str, start: int, fault: int) -> tuple[int, int]:
 
 def _closed(text: str, end: int, margin: int) -> int | None:
     """The end of the lines from an offset on that are indented more than a margin, and of the bracket below
-    them at that margin; None if there is none."""
+    them at that margin, or None."""
     while end < len(text) and _margin(text, end) > margin:
         end = _after(text, end)
     closes = end < len(text) and _margin(text, end) == margin and text[end + margin] in ")]}"

@@ -116,9 +116,9 @@ def long_lines(value: str) -> list[str]:
         return []
     body = value.rstrip("\n")
     text = _plain(body).replace('"""', '\\"\\"\\"')
-    lines = [_seen(line) if not line.strip(" \t") else line for line in text.split("\n")]
+    lines = [_escape_last_space(line) if not line.strip(" \t") else line for line in text.split("\n")]
     if lines[-1][-1:] in {" ", "\t"}:
-        lines[-1] = _seen(lines[-1])
+        lines[-1] = _escape_last_space(lines[-1])
     lines[-1] += "\\n" * (len(value) - len(body))
     if all(line.startswith(" ") for line in lines if line):
         # The indentation is the text's own: without a line at the margin it would be removed.
@@ -127,7 +127,7 @@ def long_lines(value: str) -> list[str]:
     return lines
 
 
-def _seen(line: str) -> str:
+def _escape_last_space(line: str) -> str:
     """A line whose last space or tab is written as an escape, so that it is preserved."""
     if not line:
         return line

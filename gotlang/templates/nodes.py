@@ -203,7 +203,7 @@ class Loop:
         self.elements = elements
         self.index0 = 0
 
-    def beside(self, step: int, otherwise: str) -> Any:
+    def neighbour(self, step: int, otherwise: str) -> Any:
         """The element before or after the current one."""
         at = self.index0 + step
         return self.elements[at] if 0 <= at < len(self.elements) else Missing(otherwise)
@@ -215,8 +215,8 @@ LOOP: Final[Mapping[str, Callable[[Loop], Any]]] = {
     "index0": lambda loop: loop.index0,
     "last": lambda loop: loop.index0 + 1 == len(loop.elements),
     "length": lambda loop: len(loop.elements),
-    "nextitem": lambda loop: loop.beside(1, "there is no next item"),
-    "previtem": lambda loop: loop.beside(-1, "there is no previous item"),
+    "nextitem": lambda loop: loop.neighbour(1, "there is no next item"),
+    "previtem": lambda loop: loop.neighbour(-1, "there is no previous item"),
     "revindex": lambda loop: len(loop.elements) - loop.index0,
     "revindex0": lambda loop: len(loop.elements) - loop.index0 - 1,
 }

@@ -621,13 +621,13 @@ def _facts(condition: nodes.TemplateNode, holds: bool, names: Facts, walk: Typed
             return found | _facts(condition.right, holds, names | found, walk)
         case nodes.Compare(left=left, operands=((sign, other),)):
             if sign in ("==", "!=") and isinstance(other, nodes.Const):
-                return _told(left, [other.constant], holds is (sign == "=="), names)
+                return _facts_of_equality(left, [other.constant], holds is (sign == "=="), names)
             if sign in ("in", "not in") and isinstance(other, nodes.List):
                 values = [item.constant for item in other.items if isinstance(item, nodes.Const)]
                 whole = len(values) == len(other.items)
-                return _told(left, values, holds is (sign == "in"), names) if whole else {}
+                return _facts_of_equality(left, values, holds is (sign == "in"), names) if whole else {}
         case nodes.IsTest(name="none"):
-            return _told(condition.node, [None], holds, names)
+            return _facts_of_equality(condition.node, [None], holds, names)
         case nodes.IsTest(name=name):
             path = _path(condition.node)
             if path is None:
@@ -640,11 +640,11 @@ def _facts(condition: nodes.TemplateNode, holds: bool, names: Facts, walk: Typed
             element = names.get("loop.item", ANY)
             return {path: element for path, place in _ENDS.items() if place == end}
         case nodes.Name() | nodes.Getattr() | nodes.Getitem() if holds:
-            return _told(condition, [None], False, names)
+            return _facts_of_equality(condition, [None], False, names)
     return {}
 
 
-def _told(node: nodes.Expression, values: Sequence[Any], equal: bool, names: Facts) -> Facts:
+def _facts_of_equality(node: nodes.Expression, values: Sequence[Any], equal: bool, names: Facts) -> Facts:
     """The facts about an expression that equals one of some constants, or none of them."""
     path = _path(node)
     if path is None:

@@ -105,7 +105,7 @@ def test_a_sample_is_claimed_once(join: Join) -> None:
     assert one.claim(KEY, [1])  # again, before the release was written
     one.flush()
     assert other.claimed(KEY, [1]) and not other.claimed(KEY, [0])
-    assert not other.lost(KEY, [2, 3])
+    assert not other.expired(KEY, [2, 3])
 
 
 def test_a_claim_that_nobody_waits_for_any_more_is_given_back(join: Join) -> None:
@@ -273,7 +273,7 @@ def test_a_process_that_gives_no_sign_is_taken_for_dead(join: Join) -> None:
     assert other.budgets()[0].uncertain == DOLLAR
     assert other.claim(KEY, [0])
     assert not one.mark(unsent, "key/0")
-    assert one.lost(KEY, [0])
+    assert one.expired(KEY, [0])
     one.settle(sent, Charge(1, Fraction("0.25")))
     one.flush()
     assert the(one).charged == Charge(1, Fraction("0.25"))

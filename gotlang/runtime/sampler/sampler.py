@@ -217,7 +217,7 @@ class _RequestPermit(Permit, eq=False):
         pending, numbers, sampler = self.pending, self.numbers, self.sampler
         shared = sampler.shared(pending)
         if self.claimed:
-            needed = shared is None or not await shared.soon(partial(shared.lost, pending.key, numbers))
+            needed = shared is None or not await shared.soon(partial(shared.expired, pending.key, numbers))
         else:
             self.claimed = shared is None or await sampler.claim(shared, pending, numbers)
             # Another process may have obtained them between the last check and this claim.

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from gotlang.report.differences import changed_operations, changed_settings, program_lines
 from gotlang.report.history import RunRecord
-from gotlang.report.recorded import asked_of, facts_of, summary, title_of_run
+from gotlang.report.recorded import facts_of, requests_of, summary, title_of_run
 from gotlang.studio.records import find
 from gotlang.studio.run_graphs import cache_of
 from gotlang.studio.site import Studio, studio_of
@@ -44,7 +44,7 @@ def _lines(studio: Studio, record: RunRecord) -> list[dict[str, Any]]:
     """The operations of a run with their requests, if the cache has them."""
     cache = cache_of(studio, record)
     try:
-        return [{**line, "asked": asked_of(line, cache)} for line in studio.history.graph(record.run)]
+        return [{**line, "asked": requests_of(line, cache)} for line in studio.history.graph(record.run)]
     finally:
         if cache is not None:
             cache.close()

@@ -31,7 +31,7 @@ class VisibleNames(NamedTuple):
 
 
 @final
-class Seen(Struct):
+class SemanticIndex(Struct):
     """Filled by a check, also of a program with errors. Places that are checked twice, as in a loop, are
     recorded twice: the last time counts."""
 
@@ -45,25 +45,25 @@ class Seen(Struct):
 @final
 class AscribingChecker(ExpressionChecker):
     """Infers types, and compares those of some expressions, by identity, with declared ones; reports each to
-    `seen`."""
+    `index`."""
 
     def __init__(
         self,
         symbols: Symbols,
         report: Report,
         ascribed: Mapping[int, Sequence[Ascription]],
-        seen: Seen | None = None,
+        index: SemanticIndex | None = None,
     ) -> None:
         super().__init__(symbols, report)
         self._ascribed = ascribed
-        self._seen = seen
+        self._recorded = index
 
     def infer(self, node: e.Expression, scope: Scope, wanted: Type | None = None) -> Type:
         """The type of an expression."""
         found = super().infer(node, scope, wanted)
-        if self._seen is not None:
-            self._seen.types[node.span.source, node.span.start, node.span.end] = found
-            self._seen.places.append(VisibleNames(node.span, scope, None))
+        if self._recorded is not None:
+            self._recorded.types[node.span.source, node.span.start, node.span.end] = found
+            self._recorded.places.append(VisibleNames(node.span, scope, None))
         for each in self._ascribed.get(id(node), ()):
             type_ = resolve_type(each.type, self.symbols, Report())
             if not has_error(found) and not has_error(type_) and not accepts(type_, found):
