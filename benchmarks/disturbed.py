@@ -1,4 +1,4 @@
-"""Whether a study that is disturbed ends as one that nobody disturbed, and what it pays twice.
+"""Whether a disturbed study has the result of an undisturbed one, and what it pays twice.
 
     python -m benchmarks disturbed --quick        an outage of six seconds
     python -m benchmarks disturbed --write        of three minutes

@@ -344,7 +344,7 @@ class Finding:
 @final
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A published figure beside the one measured with simulators."""
+    """A published figure and the one measured with simulators."""
 
     published: Published
     found: Interval

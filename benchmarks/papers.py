@@ -1,4 +1,4 @@
-"""Every operation, part and scheme of the papers beside ours: calls, critical path, and what differs.
+"""Every operation, part and scheme of the papers compared with ours: calls, critical path, and what differs.
 
     python benchmarks/papers.py           # prints docs/papers.md
     python benchmarks/papers.py --write   # writes it

@@ -244,7 +244,7 @@ def _killed(
 
 
 def many_rows(rows: int) -> list[Any]:
-    """An evaluation of many rows, disturbed, beside one that was not."""
+    """A disturbed evaluation of many rows, compared with an undisturbed one."""
     folder = folder_with(rows)
     with OpenAIServer(answer, latency_s=0.1) as server, postgres_schema() as cache:
         alone = ended(start(*command(server, cache, "--concurrency", 24), cwd=folder), 0)

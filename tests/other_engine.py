@@ -181,7 +181,7 @@ class Engine:
         return found
 
     def thoughts(self, node: Data, names: Data) -> list[Thought] | None:
-        """The thoughts that a name, or a position of one, stands for."""
+        """The thoughts of a name, or of a position in it."""
         if node["is"] == "Index" and (of := self.thoughts(node["value"], names)) is not None:
             return [of[self.value(node["index"], names)]]
         bound = names.get(node.get("name", ""))

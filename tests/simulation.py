@@ -520,7 +520,7 @@ class World:
                 paid.setdefault(sample, []).append(sent)
 
     def _in_vain(self, before: Sent, after: Sent) -> bool:
-        """Whether nobody could know when the second request went out that the first one had paid for it."""
+        """Whether the charge of the first request was still unknown when the second one was sent."""
         if before.delivered_at is None or any(before.at <= self.dark.get(one, -1) for one in before.samples):
             return True
         return before.process.killed_at - before.delivered_at < INSTANT_S

@@ -68,7 +68,7 @@ class _Files:
 
 
 def _files(source: Source) -> str:
-    """What the check says of a program with files beside it."""
+    """The diagnostics of a program with files in its folder."""
     program, *parts = source.text.split("--- ")
     files = _Files(parts)
 
@@ -106,7 +106,7 @@ STAGES: dict[str, Callable[[Source], str]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """One case and the file it stands in."""
+    """One case and its file."""
 
     path: Path
     title: str

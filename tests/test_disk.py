@@ -17,7 +17,7 @@ from gotlang.disk import Draft, open_own, real_path, replace_file
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, beside one of another."""
+    """The current folder, next to another user's."""
     (tmp_path / "here").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "victim").write_text("precious")

@@ -27,7 +27,7 @@ def _read(text: str) -> tuple[Module, Source]:
 
 
 def _comments(module: Module) -> Counter[tuple[int, str]]:
-    """Each comment with the number of the declaration that it stands in or above."""
+    """Each comment with the number of the declaration that it is in or above."""
     starts = [declaration.span.start for declaration in module.declarations]
     found: Counter[tuple[int, str]] = Counter()
     for comment in module.comments:

@@ -233,7 +233,7 @@ def test_order_changes_nothing(seed: int, limit: int | None, schedule: str) -> N
 
 
 def test_what_others_add_meanwhile_is_not_seen() -> None:
-    """A block beside the call uses its result by name. Whether it is laid out by now is a matter of time."""
+    """An independent block uses the call's result by name. Whether it is expanded yet depends on timing."""
     body = (
         "many = Generate() parts(x)\n"
         "Generate() draft(x, 1)\n"

@@ -68,7 +68,7 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 def changes(value: Any) -> Iterator[Any]:
-    """A document with each of its parts replaced, taken away, and with a part that nobody knows."""
+    """A document with each of its parts replaced or removed, and with an unknown part."""
     all = [(path, new) for path in nodes(value) for new in (GONE, *VALUES)]
     some = min(len(all), max(LEAST, len(all) // SHARE))
     for path, new in all if NEW else random.Random(7).sample(all, some):

@@ -30,7 +30,7 @@ ONE_EACH = list({row.program: row for row in reversed(ROWS)}.values())
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs and their files, where others may be written beside them."""
+    """A copy of the programs and their files, to which others may be added."""
     return shutil.copytree(PROGRAMS, tmp_path_factory.mktemp("ir") / "programs")
 
 

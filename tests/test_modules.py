@@ -1,4 +1,4 @@
-"""Names across files: what a program imports, from beside it and from packages."""
+"""Names across files: imports from files in the program's folder and from packages."""
 
 from __future__ import annotations
 

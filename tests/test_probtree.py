@@ -25,7 +25,7 @@ Tokens = list[tuple[str, float]]
 
 @dataclass
 class Made:
-    """A question with its parts; in the last part `<1>` stands for the answer to the first."""
+    """A question with its parts; in the last part `<1>` refers to the answer to the first."""
 
     name: str
     parts: list[Made] = field(default_factory=list)

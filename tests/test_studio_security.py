@@ -19,7 +19,7 @@ SECRET = "the secret of a neighbour"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run, beside one with a secret."""
+    """A folder with a run, next to one with a secret."""
     folder = tmp_path_factory.mktemp("studio") / "project"
     folder.mkdir()
     (folder.parent / "secret.got").write_text(f'prompt x() -> str:\n    "{SECRET}"\n')

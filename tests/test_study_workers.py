@@ -113,7 +113,7 @@ def the_budget(folder: Path) -> StoredBudget:
 
 
 def undisturbed(folder: Path, clauses: str, budget: float | None = None) -> StudyResult:
-    """The same study by one process that nobody kills."""
+    """The same study by one process, without kills."""
     folder.mkdir()
     return tune(replace(guess_plan(folder, clauses, 60), budget=budget), folder=folder / "kept")
 
@@ -154,7 +154,7 @@ def test_killed_at_random_moments_it_loses_and_repeats_nothing(tmp_path: Path) -
     ]
 )
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A storage in a database that nobody has opened yet."""
+    """A storage in a new database."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'study.db'}"
         return

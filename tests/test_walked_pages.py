@@ -59,7 +59,7 @@ def console(block: str, folder: Path) -> str:
 
 
 def edit(block: str, folder: Path) -> None:
-    """What stands after `-` becomes what stands after `+`; it has to be there exactly once."""
+    """Replace the lines after `-` by those after `+`; they must occur exactly once."""
     head, *lines = block.splitlines()
     path = folder / head.removeprefix("--- ")
     before, after = ("".join(line[1:] + "\n" for line in lines if line[0] == sign) for sign in "-+")

@@ -126,7 +126,7 @@ def test_a_proxy_that_needs_a_package_is_told(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate of `models.invalid` that nobody signed, and its key."""
+    """A self-signed certificate of `models.invalid`, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     path = tmp_path_factory.mktemp("tls")

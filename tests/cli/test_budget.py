@@ -1,4 +1,4 @@
-"""`--budget NAME`: a budget that runs share beside their cache, and the command that shows it."""
+"""`--budget NAME`: a budget that the runs on a cache share, and the command that shows it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ SKELETON = SORT128.with_name("skeleton_of_thought.got")
 
 
 def shown(text: str) -> str:
-    """An expected output, as it stands in a test."""
+    """An expected output, dedented."""
     return dedent(text).lstrip("\n")
 
 

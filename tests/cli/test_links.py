@@ -36,7 +36,7 @@ REFUSED = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A stranger's folder, beside one of the user's."""
+    """An untrusted folder, next to one of the user's."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "victim").write_text("param x=1\n")
     (tmp_path / "theirs").mkdir()

@@ -171,7 +171,7 @@ def test_batches_that_repeat_the_key(tmp_path: Path) -> None:
 
 @contextmanager
 def proxy() -> Iterator[int]:
-    """A proxy that lets nobody through and tells everybody how they came; its port."""
+    """A proxy that refuses every connection and echoes its headers; its port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

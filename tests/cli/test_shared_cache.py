@@ -37,7 +37,7 @@ def asked(server: OpenAIServer) -> Counter[str]:
     ]
 )
 def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A cache that nobody has opened yet."""
+    """A new cache."""
     if request.param == "sqlite":
         yield "shared.sqlite"
     else:

@@ -666,7 +666,7 @@ def test_the_user_s_account_goes_where_the_key_goes(folder: Folder, server: Open
 
 @contextmanager
 def database() -> Iterator[tuple[int, list[bytes]]]:
-    """Something like PostgreSQL that asks for a password and lets nobody in: its port, and what it got."""
+    """A fake PostgreSQL server that asks for a password and rejects it: its port, and the passwords."""
     given: list[bytes] = []
 
     class Handler(socketserver.StreamRequestHandler):

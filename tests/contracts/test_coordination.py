@@ -55,7 +55,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=with_postgres)])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A cache that nobody has opened yet."""
+    """A new cache."""
     if request.param == "sqlite":
         yield str(tmp_path / "cache.sqlite")
     else:

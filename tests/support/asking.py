@@ -94,6 +94,6 @@ async def collect(model: OpenAIModel, request: Request, n: int) -> list[str]:
 
 
 def counting() -> Callable[[Body, int], str]:
-    """Answers that are told apart, so that a lost one shows."""
+    """Distinguishable answers, so that a lost one is detected."""
     numbers = iter(range(10_000))
     return lambda body, index: f"answer {next(numbers)}"

@@ -111,7 +111,7 @@ class Browser:
         return float(next(one["value"] for one in found["metrics"] if one["name"] == "TaskDuration"))
 
     def errors(self) -> list[str]:
-        """What stands in the console as an error or a warning since the last time."""
+        """The errors and warnings in the console since the previous call."""
         entries = _post(f"{self._base}/se/log", {"type": "browser"})
         return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
 

@@ -93,7 +93,7 @@ def command(server: OpenAIServer, *more: str) -> tuple[str, ...]:
 
 
 def told(document: dict[str, Any]) -> dict[str, Any]:
-    """What a study finds, apart from the time it took."""
+    """The result of a study, without its duration."""
     held = document["held_out"]
     compared = [each for each in held["compared"] if each["name"] != "latency"]
     kept = {name: document[name] for name in ("winner", "original", "trials")}

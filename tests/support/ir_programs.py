@@ -71,7 +71,7 @@ _lines = st.none() | st.builds(LineKey, texts, st.integers(0, 9))
 
 
 def _at_line(step: ir.Step, line: LineKey | None) -> ir.Step:
-    """A step that calls something stands at a line, mostly where it says the same as the step."""
+    """The line of a step that calls something, usually one with equal text."""
     text = line_text(step)
     return replace(step, line=line or LineKey(text)) if text else step
 

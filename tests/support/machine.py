@@ -45,7 +45,7 @@ class Busy(Exception):
 
 
 class Interlocked(AssertionError):
-    """What a whole process waits for, so that its loop stands still, is held over an `await`."""
+    """A blocking wait of the whole process, which stops its loop, continues across an `await`."""
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Process:
         self.log: list[str] = []
         self.dead = False
         self.hidden = False
-        """Whether it is on another machine: nobody can tell whether it lives."""
+        """Whether it is on another machine, so that its liveness is unknown."""
         self.killed_at = float("inf")
         self.tasks: list[asyncio.Task[Any]] = []
         self.files: dict[int, Callable[[], object]] = {}

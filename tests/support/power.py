@@ -103,7 +103,7 @@ class Disk:
         return self.chance.randint(synced if content[16:24] == salts else 0, _end(content))
 
     def restore(self, left: dict[Path, bytes]) -> None:
-        """Make the disk what a power failure left of it; nobody has a file open any more."""
+        """Reduce the disk to its state after a power failure. No file may be open."""
         for path in [path for path in self.folder.rglob("*") if not path.is_dir()]:
             if path not in left:
                 path.unlink()

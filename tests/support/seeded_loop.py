@@ -18,7 +18,7 @@ MOST_SECONDS = 30 * 86400.0
 
 
 class Hang(AssertionError):
-    """The world stands still, or does not come to an end."""
+    """A deadlock, or a simulation that does not end."""
 
 
 class _Task(asyncio.Task[Any]):

@@ -42,7 +42,7 @@ def guess(rng, target, style):
 
 
 def guess_study(folder: Path, clauses: str, rows: int = 40) -> Path:
-    """A study of the guessing program in a folder, with these clauses beside its program and data."""
+    """A study of the guessing program in a folder, with these clauses in addition to its program and data."""
     (folder / "pyproject.toml").write_text("")
     (folder / "guess.got").write_text(GUESS)
     (folder / "guess_sim.py").write_text(GUESS_SIM)

@@ -31,7 +31,7 @@ _PARTS: Mapping[str, Kind] = {
     "strs": ("list", STR),
     "counts": ("dict", INT),
 }
-"""What stands in braces below."""
+"""The values of the placeholders below."""
 
 
 def _options(text: str) -> list[str]:
