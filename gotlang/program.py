@@ -118,9 +118,11 @@ class CheckedProgram:
         name = self._ir.main if name is None else name
         if name is None:
             message = f"`{self.name}` has no scheme that runs by itself"
-            raise UsageError(
-                message, help="a scheme that takes prompts, scores or schemes is called by another scheme"
+            help = (
+                "declare one, such as `scheme name(question: str) -> str:`; one that takes prompts, scores "
+                "or schemes runs only when another scheme calls it"
             )
+            raise UsageError(message, help=help)
         if name not in schemes:
             raise UsageError(f"no scheme `{name}` in `{self.name}`", help=f"there are {', '.join(schemes)}")
         return schemes[name]

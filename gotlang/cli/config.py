@@ -64,6 +64,19 @@ def defaults(command: click.Command, commands: Iterable[str]) -> dict[str, Any]:
     return found
 
 
+def configured_in(context: click.Context, parameter: str) -> str:
+    """The configuration file that a parameter of a command has its value from."""
+    names = {name for name, known in _options(context.command).items() if known == parameter}
+    found = ""
+    for file in config_files():
+        table = file.table
+        for inner in (*context.command_path.split()[1:], ""):
+            if any(name.replace("_", "-") in names for name in table):
+                found = str(file.path)
+            table = table.get(inner, {})
+    return found
+
+
 def _add(found: dict[str, Any], file: ConfigFile, command: click.Command, table: dict[str, Any]) -> None:
     """Add the settings of a command's table."""
     known = _options(command)

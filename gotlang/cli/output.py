@@ -252,6 +252,11 @@ def usage(error: click.ClickException) -> int:
     see = None
     if context is not None:
         see = f"`{context.command_path} --help` shows the options"
+        name = getattr(getattr(error, "param", None), "name", None)
+        if name and getattr(context.get_parameter_source(name), "name", "") == "DEFAULT_MAP":
+            from gotlang.cli.config import configured_in
+
+            see = f"it is set in {configured_in(context, name)}; {see}"
         if any(parameter.name == "input" for parameter in context.command.params) and "argument" in words:
             see += "; inputs are given as `--input NAME=VALUE`"
     first, _, rest = words.rstrip(".").partition(" ")  # ours start with a lower-case letter

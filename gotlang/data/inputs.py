@@ -194,8 +194,10 @@ def numbered(table: Table, name: str) -> tuple[str, ...]:
 def read_value(text: str, what: str) -> str:
     """The text of an option: `@FILE` is the text of a file (UTF-8), `@@` stands for one `@`.
 
-    `what` names the option in the UsageError for a file that cannot be read.
+    `what` names the option in the UsageError for a file that cannot be read, or a text that is not UTF-8.
     """
+    if any("\udc80" <= character <= "\udcff" for character in text):  # an undecodable byte of an argument
+        raise UsageError(f"{what}: the text is not UTF-8")
     if not text.startswith("@"):
         return text
     syntax = "`@FILE` is the text of a file; write `@@` for a text that starts with `@`"

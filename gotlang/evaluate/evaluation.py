@@ -44,6 +44,10 @@ DEFAULT_MAX_FAILED = 0.5
 """The share of runs that may fail before no more are started."""
 
 _MOST_ROWS = 5
+_UNMEASURED = (
+    "quality is not measured: end the scheme with `Score()` or `GroundTruth()`, or name a metric, such as "
+    "`--metrics accuracy`"
+)
 """Maximum number of rows that a remark names."""
 _KINDS = {
     "correct": ScoreKind("correct", share=True, best=1),
@@ -144,6 +148,12 @@ class Evaluation(Displayed):
             yield f"{', '.join(names)} unknown: {where}"
         if self.unscored is not None and not self.values("score") and not self.values("correct"):
             yield f"score unknown: {self.unscored}"
+        elif (
+            not alike
+            and self.values("calls")
+            and not any(map(self.values, ("score", "correct", *self.kinds)))
+        ):
+            yield _UNMEASURED
 
     def values(self, metric: str) -> Mapping[int, float]:
         """A metric by row: the mean over its runs that have it.

@@ -17,10 +17,10 @@ from gotlang.errors import EvaluationError, RunError, UsageError
 from gotlang.evaluate.evaluation import Evaluation
 from gotlang.evaluate.runs import METRICS
 from gotlang.ir.evaluate import evaluate
-from gotlang.metric import ScoreKind
+from gotlang.metric import BUILT_IN, ScoreKind
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS
 from gotlang.span import Source
-from gotlang.syntax.expressions import Call, Comprehension, Expression, Reference
+from gotlang.syntax.expressions import Call, Compare, Comprehension, Expression, Reference
 from gotlang.syntax.parse import parse_expression
 from gotlang.syntax.walk import walk
 
@@ -66,11 +66,20 @@ def threshold(text: str, kind: ScoreKind, metrics: Collection[str] = ()) -> Thre
     for node in walk(found):
         match node:
             case Reference(name=name) if name not in known | local and name not in CONSTANTS:
+                if name in BUILT_IN:
+                    raise UsageError(f"`{text}`: `{name}` is not measured", help=f"add `--metrics {name}`")
                 raise _unknown(text, "value", name, known)
             case Call(function=function) if function.text not in BUILTINS:
                 raise _unknown(text, "function", function.text, set(BUILTINS))
     # Try it on made-up numbers, so that an invalid condition is reported before anything is spent.
     why = ""
+    lists = [
+        part.name
+        for node in walk(found)
+        if isinstance(node, Compare)
+        for part in (node.first, *(part for _, part in node.rest))
+        if isinstance(part, Reference) and part.name in measured
+    ]
     for numbers, number in _SAMPLES:
         names: dict[str, Any] = {name: [*numbers] for name in measured}
         try:
@@ -82,9 +91,10 @@ def threshold(text: str, kind: ScoreKind, metrics: Collection[str] = ()) -> Thre
             return Threshold(text, found)
         why = ""
         break
-    raise UsageError(
-        f"`{text}` is not a condition{why}", help="compare with a number, as in `mean(score) > 2`"
-    )
+    if lists:
+        why = f": `{lists[0]}` is a list with a number for each row"
+    help = f"compare with a number, as in `mean({[*lists, 'score'][0]}) > 2`"
+    raise UsageError(f"`{text}` is not a condition{why}", help=help)
 
 
 def _names(evaluation: Evaluation) -> dict[str, Any]:

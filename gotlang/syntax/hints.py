@@ -102,6 +102,7 @@ _OPENINGS = frozenset(
     | {"elif", "else", "maximize", "minimize"}
 )
 _SETTING_WITHOUT = re.compile(r"(?:[a-z_]\w*[ \t]*=[ \t]*)?([A-Z]\w*)[ \t]+([a-z_]\w*)")
+_SETTING_IN_CAPITALS = re.compile(r"(?:^|[ \t])[A-Z]\w*\((?:[^()]*,)?[ \t]*([A-Z]\w*)$")
 _STEP_HEAD = re.compile(r"[ \t]*(?:[a-z_]\w*[ \t]*=[ \t]*)?(?!Repeat\b)[A-Z]\w*[ \t]*\(")
 _OTHER_QUOTES = re.compile(r"[“‘'`]([^\"“”‘’'`\\\n]*)[”’'`]")
 _VALUE = re.compile(r"=[ \t]*([\w.]+)")
@@ -219,7 +220,7 @@ def _hint(
     if terminal == "OPERATION" and wanted == {"NAME"} and before.endswith("."):
         if text[at + len(met) : at + len(met) + 1] == "(":
             return "an operation is a step of its own: write it on a line before, `x = ...`"
-        return f"a case goes by its own name: `{met}`"
+        return f"fields start with a small letter; a case goes by its own name: `{met}`"
     if terminal == "OPERATION" and re.match(r"(?:prompt|score|scheme|function|metric)\b.*[(,]$", before):
         return f"names start with a small letter, such as `{met[0].lower()}{met[1:]}`"
     if terminal == "NAME" and (called := re.fullmatch(r"(?:\w+ = )?([a-z]\w*)\([^()]*\)", before)):
@@ -266,6 +267,8 @@ def _of_equal_sign(wanted: set[str], before: str, rest: str, settings_without_si
     value = _VALUE.match(rest)
     if settings := _SETTING_WITHOUT.fullmatch(before):
         return f"write settings in parentheses: `{settings[1]}({settings[2]}={value[1] if value else '...'})`"
+    if (setting := _SETTING_IN_CAPITALS.search(before)) is not None:
+        return f"settings are in lower case: `{setting[1].lower()}=`"
     if before.endswith(("+", "-", "*", "/")):
         return "a name cannot be reassigned: keep the changing value in the pool, `Map() it + 1`"
     if wanted == {"COMMA", "RPAR"} or (wanted == {"COLON"} and before.count("(") > before.count(")")):

@@ -115,6 +115,28 @@ def test_what_a_threshold_cannot_tell_is_shown_beside_the_results(tmp_path: Path
     assert document(gotc(*command, "--json", cwd=tmp_path), 1)["error"]["kind"] == "RunError"
 
 
+def test_a_threshold_on_a_list_or_on_a_metric_that_is_not_measured(tmp_path: Path) -> None:
+    vote(tmp_path)
+    (tmp_path / "questions.csv").write_text("question\nwhy\n")
+    command = ("eval", "vote.got", "--data", "questions.csv", "--fail-if")
+    of_list = gotc(*command, "calls > 2", cwd=tmp_path)
+    assert of_list.returncode == 2
+    assert "`calls` is a list with a number for each row" in of_list.stderr
+    assert "`mean(calls) > 2`" in of_list.stderr
+    unmeasured = gotc(*command, "mean(accuracy) < 0.5", cwd=tmp_path)
+    assert unmeasured.returncode == 2
+    assert "add `--metrics accuracy`" in unmeasured.stderr
+
+
+def test_an_evaluation_without_a_metric_of_quality_says_so(tmp_path: Path) -> None:
+    program = vote(tmp_path)
+    program.write_text(program.read_text().replace("    GroundTruth() it == truth\n", ""))
+    (tmp_path / "questions.csv").write_text("question,truth\nwhy,42\n")
+    command = ("eval", "vote.got", "--data", "questions.csv")
+    assert "quality is not measured: " in gotc(*command, cwd=tmp_path).stdout
+    assert "quality is not" not in gotc(*command, "--metrics", "accuracy", cwd=tmp_path).stdout
+
+
 def test_the_page_s_command_for_one_row_finds_its_answers(tmp_path: Path) -> None:
     command = (
         *("eval", SORTING, "--scheme", "io", "--data", data(tmp_path, rows=2), "--html", "e.html"),

@@ -116,6 +116,17 @@ WRONG: dict[str, tuple[Make, int, tuple[str, ...]]] = {
         2,
         ("UTF-8",),
     ),
+    "input not text": (
+        options("--input", "question=\udcff"),
+        2,
+        ("--input question: the text is not UTF-8",),
+    ),
+    "no scheme at all": (write("a.got", "# nothing\n"), 2, ("`a` has no scheme", "declare one")),
+    "option of a file": (
+        config('[run]\nmax-usd = "lots"\n'),
+        2,
+        ("'--max-usd': `lots`", "it is set in gotc.toml"),
+    ),
     "no scheme of this name": (options(*QUESTION, "--scheme", "vot"), 2, ("no scheme `vot`", "vote")),
     "missing column": (
         with_data("--data", "digits.csv", "--map", "numbers=Unsort"),
