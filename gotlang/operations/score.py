@@ -33,7 +33,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Constant, Expression
 from gotlang.syntax.format import format_expression
 from gotlang.thought import Thought, Thoughts
-from gotlang.types import FLOAT, INT
+from gotlang.types import EMPTY, FLOAT, INT
 
 
 @final
@@ -53,6 +53,10 @@ class Score(Step, frozen=True):
 def _check(node: n.Step, c: Checking) -> PoolType:
     c.needs_thoughts()
     found = c.score(node.operands[0])
+    operand = node.operands[0]
+    if not c.pool.single and c.pool.type != EMPTY and not c.looks_at_thoughts(operand, c.each, named=False):
+        help = "use `it`, the thought that is scored"
+        c.warning("GOT0508", "this score does not depend on the thought", operand.span, help=help)
     c.shares()
     return PoolType(c.pool.type, c.pool.single, Facts(True, (found,)))
 

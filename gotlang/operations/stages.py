@@ -82,8 +82,8 @@ class Checking(Typed, Protocol):
     def compares_scores(self) -> None:
         """Report thoughts whose scores cannot be compared with each other."""
 
-    def looks_at_thoughts(self, operand: Expression, scope: Scope) -> bool:
-        """Whether an operand uses any thoughts of a scope, the current ones or named ones."""
+    def looks_at_thoughts(self, operand: Expression, scope: Scope, *, named: bool = True) -> bool:
+        """Whether an operand uses any thoughts of a scope: the current ones or, with `named`, others too."""
 
     def gives_logprobs(self, operand: Expression) -> bool:
         """Whether the prompt that an operand calls, or the step, requests log-probabilities."""
@@ -113,6 +113,9 @@ class Checking(Typed, Protocol):
         self, code: str, message: str, span: Span | None = None, at: str = "", help: str | None = None
     ) -> None:
         """Report an error, at the step unless a place is given."""
+
+    def warning(self, code: str, message: str, span: Span, *, help: str | None = None) -> None:
+        """Report a warning."""
 
 
 class Building(Protocol):

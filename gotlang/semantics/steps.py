@@ -154,6 +154,9 @@ class StepCheck(Struct, frozen=True):
     ) -> None:
         self.report.error(code, message, span or self.node.span, at, help=help)
 
+    def warning(self, code: str, message: str, span: Span, *, help: str | None = None) -> None:
+        self.report.warning(code, message, span, help=help)
+
     def selected(self, condition: e.Expression) -> Type:
         return self.expressions.selected(condition, self.pool, self.each)
 
@@ -257,14 +260,14 @@ class StepCheck(Struct, frozen=True):
     def compares_scores(self) -> None:
         require_one_score(self.pool.facts, self.node.span, self.report)
 
-    def looks_at_thoughts(self, operand: e.Expression, scope: Scope) -> bool:
-        if not isinstance(operand, e.Call) or has_error(self.pool.type) or looks_at_pool(operand):
+    def looks_at_thoughts(self, operand: e.Expression, scope: Scope, *, named: bool = True) -> bool:
+        if has_error(self.pool.type) or looks_at_pool(operand):
             return True
         for name in free_names(operand):
             variable = scope.find(name)
             if variable is None and self.symbols.declared(name) is None:
                 return True  # an unknown one, which is reported
-            if variable is not None and (variable.kind != "value" or has_error(variable.type)):
+            if variable is not None and ((named and variable.kind != "value") or has_error(variable.type)):
                 return True
         return False
 
