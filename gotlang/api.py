@@ -440,7 +440,7 @@ class Program(CheckedProgram):
         """Estimate the cost of a scheme before any request is sent: calls, critical path, tokens, US dollars.
 
         Without inputs, quantities that depend on them remain symbolic. With inputs, and with simulators in
-        the program, one simulated run (two, for early stopping) yields the expected costs within the bounds.
+        the program, one simulated run (more, for early stopping) yields the expected costs within the bounds.
         They are missing with `simulate=False` and if the program's Python is not trusted (`not_expected` has
         the reason). Raises UsageError for wrong inputs and params.
         """
@@ -480,8 +480,9 @@ class Program(CheckedProgram):
             max_calls=None,
         )
         costs = []
-        ways = ((min(options.level, 1), "cost"), (options.level, "cost"), (options.level, "latency"))
-        for (level, prefer), bounds in zip(ways, (found.costs, found.early, found.at_once), strict=True):
+        ways = (min(options.level, 1), None), *((options.level, way) for way in ("cost", None, "latency"))
+        bounded = found.costs, found.early, found.at_once, found.ahead
+        for (level, prefer), bounds in zip(ways, bounded, strict=True):
             try:
                 done = self.run(given, scheme=chosen.name, options=replace(free, level=level, prefer=prefer))
             except RunError:
@@ -491,7 +492,7 @@ class Program(CheckedProgram):
                 usd = done.outcome.ledger.accounts[0].usd  # of all models that were asked
                 expected["usd"] = None if usd is None else round(usd, 12)
             costs.append(bounds.expecting(expected))
-        return dataclasses.replace(found, costs=costs[0], early=costs[1], at_once=costs[2])
+        return dataclasses.replace(found, costs=costs[0], early=costs[1], at_once=costs[2], ahead=costs[3])
 
     async def atune(
         self,

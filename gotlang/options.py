@@ -87,12 +87,13 @@ class Options(Struct, frozen=True):
     message texts that replace the program's, by the path of an operation and the key of its request (both are
     in a run's graph). `python` controls whether the program's Python runs: None: in trusted folders; True:
     always; False: never. Keys in the environment are hidden from it, except those named in `python_keys`.
-    `prefer` trades calls for time: with `latency`, all samples are requested at once; with `cost`, in rounds,
-    on a longer critical path, until a thought has the best possible score (None: `latency` in a run, `cost`
-    for the rows of a data set). `engine` is where rows run: `embedded`, in this process, or `ray`, on the Ray
-    cluster at `address` (`ray://host:10001`, `host:6379` or `auto`; None: one of this machine), see
-    docs/scale.md. `observe` is called with every event of a run; with `stream` also with `Streamed` events,
-    the partial texts of responses. Raises UsageError for an invalid configured value.
+    `prefer` trades calls for time where sampling may end early: with `cost`, samples are requested in rounds,
+    on a longer critical path, until a thought has the best possible score; with `latency`, all at once, and
+    those that turn out not to be needed are withdrawn (None: in a run all at once, but in rounds with
+    `until`; `cost` for the rows of a data set). `engine` is where rows run: `embedded`, in this process, or
+    `ray`, on the Ray cluster at `address` (`ray://host:10001`, `host:6379` or `auto`; None: one of this
+    machine), see docs/scale.md. `observe` is called with every event of a run; with `stream` also with
+    `Streamed` events, the partial texts of responses. Raises UsageError for an invalid configured value.
     """
 
     model: str | Model | None = None

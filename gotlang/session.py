@@ -243,7 +243,7 @@ class Session:
                 options.schedule,
                 options.wave,
                 options.timeout or DEFAULT_TIMEOUT_S,
-                options.prefer == "cost",
+                options.prefer,
                 options.edits,
             ),
             budget,

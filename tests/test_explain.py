@@ -54,9 +54,14 @@ def outside(costs: Costs, outcome: Outcome) -> dict[str, tuple[float | None, Cos
     return found
 
 
-def ways(estimate: Estimate) -> tuple[tuple[tuple[int, str], Costs], ...]:
+def ways(estimate: Estimate) -> tuple[tuple[tuple[int, str | None], Costs], ...]:
     """Level and preference of runs, and the costs that hold for them."""
-    return ((1, "cost"), estimate.costs), ((2, "cost"), estimate.early), ((2, "latency"), estimate.at_once)
+    return (
+        ((1, None), estimate.costs),
+        ((2, "cost"), estimate.early),
+        ((2, None), estimate.at_once),
+        ((2, "latency"), estimate.ahead),
+    )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -113,7 +118,7 @@ def estimated(name: str, scheme: str) -> tuple[dict[str, Any], Estimate]:
 
 
 @pytest.mark.parametrize(("name", "scheme"), SCHEMES)
-@pytest.mark.parametrize("way", range(3))
+@pytest.mark.parametrize("way", range(4))
 def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, way: int) -> None:
     program, (found, estimate) = program_of(name), estimated(name, scheme)
     (level, prefer), costs = ways(estimate)[way]

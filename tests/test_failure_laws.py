@@ -87,7 +87,8 @@ def test_what_fails_costs_no_more_than_the_bounds(program: Generated, seed: int,
     for level, prefer, costs in (
         (1, "cost", estimate.costs),
         (2, "cost", estimate.early),
-        (2, "latency", estimate.at_once),
+        (2, None, estimate.at_once),
+        (2, "latency", estimate.ahead),
     ):
         model = Failing(SimulatedModel(SIMULATORS), seed=seed, share=share, kinds=("rubbish", "blank"))
         found = try_in_order(program.text, dict(program.inputs), model, truth=3, level=level, prefer=prefer)

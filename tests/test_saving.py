@@ -12,7 +12,7 @@ from gotlang.cache.memory import MemoryCache
 from gotlang.cache.sqlite import SqliteCache
 from gotlang.errors import CacheError
 from gotlang.models.base import Completion, Message, Request, Usage
-from gotlang.runtime.sampler.sampler import SampleStore
+from gotlang.runtime.sampler.store import SampleStore
 
 
 class Full(MemoryCache):

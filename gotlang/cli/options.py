@@ -394,8 +394,8 @@ optimizer_options = together(
     choice(
         "--prefer",
         ("cost", "latency"),
-        "latency: all samples at once; cost: in rounds, until a perfect one. [default: latency; for many "
-        "rows cost]",
+        "Where sampling may end early: cost: in rounds; latency: all at once, and what is not needed is "
+        "withdrawn. [default: at once, but `until` in rounds; for many rows cost]",
     ),
     flag("--no-batching", "One request per call, even if the endpoint supports n > 1."),
     whole("--wave", "Samples in the first round of early stopping. [default: a third of them]"),

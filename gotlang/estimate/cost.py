@@ -88,7 +88,8 @@ class Costs:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """The cost estimate of a scheme: `costs` without early stopping, `early` with it (`--prefer cost`),
-    `at_once` with all samples requested at once, or none (`--prefer latency`).
+    `at_once` with all samples requested at once, or none (the default of a run), `ahead` with all requested
+    at once, and those withdrawn that turn out not to be needed (`--prefer latency`).
 
     `params` are those that the scheme uses, with the values for which the numbers hold; `unknown` are the
     atoms of formulas that no param determines; `prices` says whose prices the dollars are; `not_expected` is
@@ -102,6 +103,7 @@ class Estimate:
     costs: Costs
     early: Costs
     at_once: Costs
+    ahead: Costs
     unknown: tuple[str, ...] = ()
     prices: str | None = None
     not_expected: str | None = None
@@ -115,6 +117,7 @@ class Estimate:
             **self.costs.as_json(),
             "with_early_stop": self.early.as_json(),
             "at_once": self.at_once.as_json(),
+            "ahead": self.ahead.as_json(),
             "unknown": list(self.unknown),
             "prices": self.prices,
             "not_expected": self.not_expected,
@@ -142,13 +145,14 @@ def estimate(
     plain, amounts = costs_of(program, scheme, counter, early=False, **given)
     early, _ = costs_of(program, scheme, counter, early=True, **given)
     at_once, _ = costs_of(program, scheme, counter, early=True, at_once=True, **given)
+    ahead, _ = costs_of(program, scheme, counter, early=True, ahead=True, **given)
     decided = {param.name for param in program.params}
     formulas = [formula for amount in amounts for formula in (amount.low, amount.high) if formula is not None]
     leaves = dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves)
     unknown = tuple(leaf.text for leaf in leaves if leaf.text not in decided and leaf.low != leaf.high)
     used = program.reached(scheme)
     shown = {name: value for name, value in values.items() if name in used}
-    return Estimate(scheme.name, shown, inputs is not None, plain, early, at_once, unknown, prices)
+    return Estimate(scheme.name, shown, inputs is not None, plain, early, at_once, ahead, unknown, prices)
 
 
 def costs_of(
@@ -158,15 +162,16 @@ def costs_of(
     *,
     early: bool,
     at_once: bool = False,
+    ahead: bool = False,
     params: Mapping[str, Any],
     inputs: Mapping[str, Any] | None = None,
     wave: int | None = None,
     invoked: list[tuple[ir.Scheme, CostRange | None]] | None = None,
 ) -> tuple[Costs, list[Amount]]:
-    """A scheme's costs, with early stopping (or as `Estimate.at_once`) or without it, and its calls and hops
-    as amounts. `params` are the values of all params, the rest is as in `estimate`. `invoked` gets each call
-    of a scheme that has a budget, with its cost in dollars."""
-    estimator = Estimator(program, counter, early=early, at_once=at_once, wave=wave)
+    """A scheme's costs, with early stopping (or as `Estimate.at_once` or `ahead`) or without it, and its
+    calls and hops as amounts. `params` are the values of all params, the rest is as in `estimate`. `invoked`
+    gets each call of a scheme that has a budget, with its cost in dollars."""
+    estimator = Estimator(program, counter, early=early, at_once=at_once, ahead=ahead, wave=wave)
     values = {param.name: _param(param, params[param.name], estimator) for param in program.params}
     flow, bill = _estimated(estimator, scheme, values, inputs)
     if invoked is not None:

@@ -156,8 +156,9 @@ class TokenCounter(Protocol):
 @final
 class Estimator:
     """Estimates the steps of a program (`gotlang.operations.stages.Estimating`). `early` assumes early
-    stopping: in rounds of initially `wave` calls, or with `at_once` before the first call or not at all.
-    `told` is called for each step, each time that its block is evaluated."""
+    stopping: in rounds of initially `wave` calls, or with `at_once` before the first call or not at all, or
+    with `ahead` at any of the samples, which are all requested at once. `told` is called for each step, each
+    time that its block is evaluated."""
 
     def __init__(
         self,
@@ -166,6 +167,7 @@ class Estimator:
         *,
         early: bool = False,
         at_once: bool = False,
+        ahead: bool = False,
         wave: int | None = None,
         told: Callable[[ir.Step, Flow, Bill], None] | None = None,
     ) -> None:
@@ -174,6 +176,7 @@ class Estimator:
         self.counter = counter
         self.early = early
         self.at_once = at_once
+        self.ahead = ahead
         self.wave = wave
         self.steps = 0
         self.invoked: list[tuple[ir.Scheme, Bill]] = []
@@ -435,6 +438,10 @@ class Estimator:
             return calls * k
         low, high = (math.ceil(n / self.counter.batch) if n < math.inf else n for n in k.bounds)
         return calls * Amount.between(low, high)
+
+    def apart(self, prompt: str, settings: ir.Arguments, batched: bool) -> bool:
+        named = {name for name, _ in (*self.program.prompt(prompt).settings, *settings)}
+        return not batched or self.counter.batch == 1 or "model" in named
 
     def first_batch(self, k: float) -> int:
         return max(1, self.wave or math.ceil(k / 3))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from bisect import bisect, insort
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, TypeVar, final
 
@@ -28,6 +28,7 @@ from gotlang.operations.stages import (
     Remaining,
     Running,
     Sample,
+    Speculation,
     Verifying,
 )
 from gotlang.operations.step import Arguments, Effect, Step
@@ -138,7 +139,15 @@ def estimate_samples(
     rounds = request.rounds(k) if high > 0 else ZERO
     rounds = rounds if low > 0 else Amount(ZERO.low, rounds.high)
     made = calls * request.values
-    if step.until is None and e.early and step.stop is not None and e.at_once:
+    over = started and step.until is None
+    if e.ahead and (step.until is not None or step.stop is not None):
+        apart = e.apart(step.prompt, step.settings, step.batched)
+        least = Polynomial.of(0 if over else min(1, low))
+        if over or apart:
+            calls, requests, rounds = (Amount(least, each.high) for each in (calls, requests, rounds))
+        if apart or step.until is not None:
+            made = Amount(least, made.high)
+    elif step.until is None and e.early and step.stop is not None and e.at_once:
         if started:
             calls, requests, rounds = (Amount(ZERO.low, each.high) for each in (calls, requests, rounds))
     elif step.until is not None or (e.early and step.stop is not None):
@@ -200,9 +209,16 @@ async def sample(
         return await _only(thoughts, calls[0], running)  # as in most steps
     kept = _SampledThoughts(running, step, list(beside))
     responses = Responses(running, calls, k, step.batched)
+    stops, until, prefer = step.stop is not None, step.until is not None, running.prefer
+    if (stops or until) and prefer == "latency" and responses.apart:
+        async with running.speculation() as ahead:
+            while not (responses.over or kept.over or kept.settled()):
+                (at, _), sampled, values = await responses.next(ahead)
+                kept.add(calls[at], sampled, values)
+        return Thoughts(running.some(thoughts, kept.thoughts) if k else kept.thoughts)
     # In rounds of doubling size, if sampling may end early and that is worth the time. Otherwise all at once,
     # but nothing if it is over before it began.
-    in_waves = (step.stop is not None and running.in_rounds) or step.until is not None
+    in_waves = (stops and prefer == "cost") or (until and prefer != "latency")
     size = max(1, running.wave or math.ceil(k / 3)) if in_waves else None
     while not (responses.over or kept.over or kept.settled()):
         for (at, _), sampled, values in await responses.ask(size):
@@ -220,7 +236,7 @@ async def _only(thoughts: Thoughts, call: PromptCall, running: Running) -> Thoug
 
 Response = tuple[tuple[int, int], Sample, list[Any]]
 """The position of a call and the number of a sample, the sample and its values."""
-_slot = itemgetter(0)
+_slot = _call = itemgetter(0)
 
 
 @final
@@ -239,11 +255,48 @@ class Responses:
         """Samples that come after one that is requested again."""
         self._next = [k] * len(calls)
         self._most = [k * (1 + call.retries) for call in calls]
+        self._cached: int | None = None
+        """The number of samples in the cache that come before the first request of `next`."""
+        self._turns: dict[tuple[int, int], int] = {}
 
     @property
     def over(self) -> bool:
         """Whether nothing is left to request."""
         return not self._wanted
+
+    @property
+    def apart(self) -> bool:
+        """Whether each sample has a request of its own."""
+        return not self.batched or all(call.batch == 1 for call in self.calls)
+
+    async def next(self, ahead: Speculation) -> Response:
+        """The next sample. It and all others are requested now, unless it is cached: it may be enough."""
+        if self._cached is None:
+            self._cached = await self._leading()
+        if self._cached == 0:
+            for at, number in self._wanted:
+                ahead.ask(self.calls[at], number)
+        self._cached -= 1
+        at, number = slot = self._wanted.pop(0)
+        turn, following = self._turns.get(slot, 0), self._next[at]
+        sample = await ahead.take(self.calls[at], number, turn)
+        values = self._values(at, number, sample)
+        if self._next[at] > following:  # it is requested again
+            self._turns[at, following] = turn + 1
+            if self._cached < 0:
+                ahead.ask(self.calls[at], following)
+        return slot, sample, values
+
+    async def _leading(self) -> int:
+        """How many of the next samples, up to the first missing one, are cached."""
+        found = 0
+        for at, slots in groupby(self._wanted, key=_call):
+            numbers = [number for _, number in slots]
+            there = await self.calls[at].cached(numbers)
+            found += there
+            if there < len(numbers):
+                break
+        return found
 
     async def ask(self, size: int | None = None) -> list[Response]:
         """Request the next samples, each with its call and values."""

@@ -247,7 +247,10 @@ class Estimating(Protocol):
     early: bool
     """Whether early stopping is assumed."""
     at_once: bool
-    """Whether a sampling step that is not over before it begins requests all samples at once."""
+    """Whether a sampling step that early stopping does not end before it begins requests all samples at
+    once."""
+    ahead: bool
+    """The same with `until` too, and the samples that turn out not to be needed are withdrawn."""
 
     def guess(self, node: Expression, names: Mapping[str, Guess]) -> Guess:
         """What is known of an expression's value."""
@@ -275,6 +278,9 @@ class Estimating(Protocol):
 
     def requests(self, calls: Amount, k: Amount, batched: bool) -> Amount:
         """The number of requests for `k` calls at each of this number of places."""
+
+    def apart(self, prompt: str, settings: Arguments, batched: bool) -> bool:
+        """Whether each sample of a prompt may have a request of its own."""
 
     def first_batch(self, k: float) -> int:
         """The number of calls in the first round of a sampling step that may stop early, of at least `k`."""
@@ -342,11 +348,18 @@ class PromptCall(Protocol):
         """The names that its arguments were evaluated with."""
 
     @property
+    def batch(self) -> int:
+        """The maximum number of its samples in one request."""
+
+    @property
     def retries(self) -> int:
         """The number of further samples that may be requested per wanted sample when some fail."""
 
     async def one(self) -> Sample:
         """Its first sample, requested alone."""
+
+    async def cached(self, numbers: Sequence[int]) -> int:
+        """How many of these samples, up to the first missing one, are cached."""
 
     def values(self, number: int, sample: Sample, again: bool = False) -> list[Any] | None:
         """The values parsed from a sample. None for one that is missing or cannot be parsed, which is
@@ -357,6 +370,24 @@ class PromptCall(Protocol):
 
     def thought(self, value: Any, index: int, sample: Sample) -> Thought:
         """A thought with a value read from a sample; `index` numbers the operation's thoughts."""
+
+
+class Speculation(Protocol):
+    """A context in which samples are requested before it is known whether they are needed. When it ends,
+    those that were not taken are withdrawn."""
+
+    async def __aenter__(self) -> Speculation:
+        """Begin."""
+
+    async def __aexit__(self, *error: object) -> None:
+        """Withdraw what was not taken."""
+
+    def ask(self, call: Any, number: int) -> None:
+        """Request a sample of a call."""
+
+    async def take(self, call: Any, number: int, turn: int) -> Sample:
+        """A sample, which is requested now if it was not; `turn` counts the samples before it that it
+        replaces."""
 
 
 class Running(Protocol):
@@ -370,8 +401,8 @@ class Running(Protocol):
         """The size of the first round of an early-stopped sampling; None for the default."""
 
     @property
-    def in_rounds(self) -> bool:
-        """Whether a sampling that may end early is worth a longer critical path."""
+    def prefer(self) -> str | None:
+        """`cost` or `latency`, as in `Options`."""
 
     @property
     def has_truth(self) -> bool:
@@ -460,3 +491,6 @@ class Running(Protocol):
     ) -> list[list[Sample]]:
         """Samples of several calls, requested at the same time; sample numbers count from 0 for each call.
         `batched` requests all samples of a call in one request, if the endpoint supports `n`."""
+
+    def speculation(self) -> Speculation:
+        """A context for samples that may turn out not to be needed."""

@@ -28,15 +28,15 @@ def estimate_lines(estimate: Estimate) -> Iterator[str]:
     if estimate.early != estimate.costs:
         yield from ("", "with `--prefer cost`: sampling stops early", "")
         yield from _table(estimate.early, formulas=False)
+        usual = "by default" if estimate.ahead != estimate.at_once else "with `--prefer latency`, the default"
         if estimate.at_once == estimate.costs:
-            yield from ("", "with `--prefer latency`, the default of `gotc run`: all samples, at once")
+            yield from ("", f"{usual} of `gotc run`: all samples, at once")
         else:
-            yield from (
-                "",
-                "with `--prefer latency`, the default of `gotc run`: samples at once, or none",
-                "",
-            )
+            yield from ("", f"{usual} of `gotc run`: samples at once, or none", "")
             yield from _table(estimate.at_once, formulas=False)
+    if estimate.ahead != estimate.at_once:
+        yield from ("", "with `--prefer latency`: samples at once, and what is not needed is withdrawn", "")
+        yield from _table(estimate.ahead, formulas=False)
     notes = list(_notes(estimate))
     yield from ["", *notes] if notes else []
 

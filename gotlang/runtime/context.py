@@ -30,17 +30,16 @@ MOST_CALLS = 32
 @final
 class RunSettings(Struct, frozen=True):
     """The settings of a run. `concurrency` None means no limit, `wave` is the size of the first round of an
-    early-stopped sampling (None: the one that is likely cheapest), `in_rounds` whether sampling that may end
-    early takes the time for it, `timeout_s` the timeout of a Python function in seconds (None: no limit).
-    `edits` are message texts that replace the program's, by the path of an operation and the key of its
-    request."""
+    early-stopped sampling (None: the one that is likely cheapest), `timeout_s` the timeout of a Python
+    function in seconds (None: no limit), `prefer` is as in `Options`. `edits` are message texts that replace
+    the program's, by the path of an operation and the key of its request."""
 
     seed: int = 0
     concurrency: int | None = DEFAULT_CONCURRENCY
     schedule: str = "breadth-first"
     wave: int | None = None
     timeout_s: float | None = DEFAULT_TIMEOUT_S
-    in_rounds: bool = False
+    prefer: str | None = None
     edits: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
 

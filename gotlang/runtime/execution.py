@@ -37,6 +37,7 @@ from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
 from gotlang.runtime.sampler.events import MissingSample, Sample
 from gotlang.runtime.spaces import Space, at_line, first_number, inside
+from gotlang.runtime.speculation import Round, SpeculativeSamples
 from gotlang.runtime.stop_when import Enough, response_of
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, packed
@@ -181,8 +182,8 @@ class Execution:
         return self.context.settings.wave
 
     @property
-    def in_rounds(self) -> bool:
-        return self.context.settings.in_rounds
+    def prefer(self) -> str | None:
+        return self.context.settings.prefer
 
     @property
     def has_truth(self) -> bool:
@@ -399,6 +400,14 @@ class Execution:
         each = iter(results)
         return [next(each)[0] if numbers else [] for _, numbers in wanted]
 
+    def speculation(self) -> SpeculativeSamples:
+        return SpeculativeSamples(self._count)
+
+    def _count(self, taken: Round) -> None:
+        """Record the samples of a round."""
+        self.seconds += max([call.count(samples) for call, samples in taken.items()])
+        self.hops += 1
+
     def _parents(self, used: Sequence[str], pool: tuple[Thought, ...]) -> tuple[Thought, ...]:
         """The parents of sampled thoughts: the current thoughts, and those the prompt uses by name."""
         given = list(pool)
@@ -478,6 +487,10 @@ class ModelPromptCall(Struct, eq=False):
     def names(self) -> Mapping[str, Any]:
         return self.running.names(self.thoughts)
 
+    @property
+    def batch(self) -> int:
+        return self.model.batch
+
     async def one(self) -> Sample:
         running, numbers = self.running, (self.first,)
         running.context.sampler.ask(1)
@@ -492,7 +505,21 @@ class ModelPromptCall(Struct, eq=False):
         samples = await self._asked(absolute, batched)
         return samples, self._noted(absolute, samples, max(1, self.model.batch) if batched else 1)
 
-    def _asked(self, numbers: Sequence[int], batched: bool) -> Awaitable[list[Sample]]:
+    def ask(self, number: int) -> Coroutine[Any, Any, list[Sample]]:
+        """One sample, which is not recorded before `count`."""
+        self.running.context.sampler.ask(1)
+        return self._asked((self.first + number,), False)
+
+    def count(self, samples: Mapping[int, Sample]) -> float:
+        """Record samples by number, each of a request of its own; returns the seconds that they took."""
+        return self._noted([self.first + number for number in samples], list(samples.values()), 1)
+
+    async def cached(self, numbers: Sequence[int]) -> int:
+        if self.request.settings.temperature == 0:
+            numbers = [0] * len(numbers)
+        return await self.running.context.sampler.cached(self.key, [self.first + n for n in numbers])
+
+    def _asked(self, numbers: Sequence[int], batched: bool) -> Coroutine[Any, Any, list[Sample]]:
         running = self.running
         return running.context.sampler.sample(
             self.model,

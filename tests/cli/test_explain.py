@@ -127,6 +127,7 @@ def test_the_document_has_the_same_as_data(gotc: Gotc) -> None:
         **VOTE_COSTS,
         "with_early_stop": VOTE_COSTS,
         "at_once": VOTE_COSTS,
+        "ahead": VOTE_COSTS,
         "unknown": [],
         "prices": "simulated with the prices of gpt-3.5-turbo",
         "not_expected": None,

@@ -15,7 +15,8 @@ from gotlang.errors import CacheError
 from gotlang.models.base import Price, Request, Usage
 from gotlang.runtime.sampler.budget import NO_CHARGE, Allowance, Budget, Reservation
 from gotlang.runtime.sampler.limits import RequestQueue
-from gotlang.runtime.sampler.sampler import Sampler, SampleStore
+from gotlang.runtime.sampler.sampler import Sampler
+from gotlang.runtime.sampler.store import SampleStore
 
 
 def _no_reservation() -> None:

@@ -103,6 +103,7 @@ class Budget:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._returned.append(waiter)
             await self._wait(waiter)
+            await asyncio.sleep(0)  # the response that was paid may have shown that this one is not needed
             self.check_open(request, calls)
         self._under_way += 1
         return reservation

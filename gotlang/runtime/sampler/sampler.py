@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
@@ -39,6 +39,7 @@ from gotlang.runtime.sampler.events import (
 )
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.limits import RequestQueue
+from gotlang.runtime.sampler.store import SampleStore
 from gotlang.runtime.stop_when import Enough
 
 if TYPE_CHECKING:
@@ -49,76 +50,9 @@ MAX_SAMPLES = 250_000
 FIRST_LOOK_S, LOOK_S = 0.02, 0.25
 """Seconds between two checks whether another process has obtained a sample: at first, and at most."""
 
-_MOST_REFUSED = 2
-"""After this number of refusals a cache is assumed to accept nothing for now."""
-
 Found = StoredSample | MissingSample
 ABANDONED = MissingSample("it was no longer needed", True, 0.0, False)
 """The result of waiting for a sample that its requesting operation no longer needs."""
-
-
-@final
-class SampleStore:
-    """The persistent cache as a run uses it: reading may fail, storing does not.
-
-    Samples that could not be written stay in memory and are tried again with the next one; `unsaved` counts
-    them, and `trouble` is the reason.
-    """
-
-    def __init__(self, cache: Cache) -> None:
-        self.cache = cache
-        self.unsaved = 0
-        self.trouble = ""
-        self._told = 0
-        self._waiting: dict[str, tuple[Request, dict[int, StoredSample]]] = {}
-
-    async def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> int:
-        """Store samples so that they survive kill -9, or keep them until that is possible. Returns by how
-        many `unsaved` grew; less than 0 if it shrank."""
-        try:
-            if self.trouble:
-                self.cache.flush()  # a deleted file would accept everything to no effect
-            await self.cache.aput(key, request, stored)
-        except BaseException as error:
-            _, waiting = held = self._waiting.pop(key, (request, {}))
-            self._waiting[key] = held
-            self.unsaved += len(stored.keys() - waiting)
-            waiting.update(stored)
-            if not isinstance(error, CacheError):
-                raise  # cancelled: whether it was written is not known
-            self.trouble = error.message
-            return self._growth()
-        return self.save()
-
-    def save(self) -> int:
-        """Write pending samples. Returns by how many `unsaved` grew."""
-        refused = 0
-        # The latest first, and beyond the first refusal: a sample that the cache never accepts, such as one
-        # that is too long, must not block the others.
-        for key in list(reversed(self._waiting)):
-            try:
-                self.cache.put(key, *self._waiting[key])
-                self.cache.flush()
-            except CacheError as error:
-                self.trouble, refused = error.message, refused + 1
-                if refused == _MOST_REFUSED:
-                    break
-            else:
-                self.unsaved -= len(self._waiting.pop(key)[1])
-        if not self._waiting:
-            self.trouble = ""
-        return self._growth()
-
-    def _growth(self) -> int:
-        before, self._told = self._told, self.unsaved
-        return self.unsaved - before
-
-    def note(self) -> str | None:
-        """The note for the user at the end of a run; None if everything is written."""
-        if not self.unsaved:
-            return None
-        these = "1 completion is" if self.unsaved == 1 else f"{self.unsaved:,} completions are"
-        return f"{these} not in the cache and would be billed again: {self.trouble}"
 
 
 @final
@@ -387,6 +321,14 @@ class Sampler:
         for number, found in pending.found.items():
             self._process[pending.key, number] = _alone(found)
 
+    async def cached(self, key: str, numbers: Sequence[int]) -> int:
+        """How many of these samples, up to the first missing one, are cached."""
+        stored: Iterable[int] = ()
+        with suppress(CacheError):
+            stored = await self.store.cache.aget(key, numbers) if self.store is not None else ()
+        known = (n in stored or isinstance(self._process.get((key, n)), StoredSample) for n in numbers)
+        return next((at for at, there in enumerate(known) if not there), len(numbers))
+
     async def noted(self, request: Request) -> str | None:
         """The record under a request that is not for a model, from this run or an earlier one."""
         key = request.key()
@@ -481,9 +423,11 @@ class Sampler:
         """Send one request for these samples, unless another process does; those that it does not yield stay
         missing and are requested again."""
         model, queue, shared = pending.model, self.queue, self.shared(pending)
-        if not queue.try_acquire(model.name):
+        if waits := not queue.try_acquire(model.name):
             await queue.acquire(model.name, partial(self._urgency, pending.operation), self.idle)
         try:
+            if waits:  # the response whose slot this is may have shown that this request is not needed
+                await asyncio.sleep(0)
             if self.stopping is not None:
                 return pending.give_up(numbers, self.stopping, cut_off=True)
             if shared is None or not await self._elsewhere(shared, pending, numbers):
