@@ -21,6 +21,7 @@ import gc
 import itertools
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -109,8 +110,11 @@ def measure(name: str, size: int, collect: bool) -> dict[str, Any]:
 
 
 def process(command: list[str]) -> dict[str, Any]:
-    """What a process measured."""
-    found: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    """What a process measured; one that fails ends the benchmark with the last line of its errors."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"`{shlex.join(command)}` failed: {(done.stderr.splitlines() or ['no output'])[-1]}")
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
