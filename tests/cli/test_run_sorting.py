@@ -89,7 +89,7 @@ def test_a_limit_stops_before_it_and_gives_no_part_of_the_problem(
     assert (found["status"], found["result"], found["score"]) == ("partial", None, None)
     assert "partial" in done.stderr
     assert "calls skipped" in done.stderr
-    assert "there is no result" in done.stderr
+    assert "no result was created before that" in done.stderr
 
 
 def test_a_limit_before_the_last_repair_leaves_the_last_merge(folder: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_limit_of_nothing_gives_no_result_and_says_so(folder: Path) -> None:
     done = gotc("run", SORT128, *data(folder), "--max-calls", "0", "--no-cache", cwd=folder)
     assert done.returncode == 3
     assert done.stdout == ""
-    assert "there is no result" in done.stderr
+    assert "no result was created before that" in done.stderr
 
 
 def test_another_seed_asks_for_other_answers(folder: Path) -> None:
