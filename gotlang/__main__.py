@@ -7,9 +7,7 @@ import gc
 import os
 import signal
 import sys
-from importlib import import_module
-from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gotlang.gc_tuning import RELAXED
 
@@ -33,27 +31,15 @@ def start() -> NoReturn:
         raise
 
 
-class _Later(ModuleType):
-    """Stands for a module that is imported when something of it is used."""
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(import_module(self.__name__), name)
-
-
 def _import_msgspec() -> None:
-    """Import msgspec without what it does not need here. It prefers typing_extensions to `typing`, which has
-    everything needed: together with `inspect`, which it imports, that takes longer than Python's own start.
-    It imports `textwrap` for JSON schemas, and `uuid`, which asks `platform` for the name of the system."""
-    stand_ins: dict[str, ModuleType | None] = {"typing_extensions": None, "textwrap": _Later("textwrap")}
-    if hasattr(os, "uname"):
-        stand_ins["platform"] = system = _Later("platform")
-        system.system = lambda: os.uname().sysname  # type: ignore[attr-defined]
-    stand_ins = {name: module for name, module in stand_ins.items() if name not in sys.modules}
-    sys.modules.update(stand_ins)  # type: ignore[arg-type]  # an import of None fails
-    import msgspec  # noqa: F401
+    """Import msgspec without typing_extensions, which it prefers to `typing`; that has all that it needs.
+    Together with `inspect`, which it imports, it takes longer than Python's own start."""
+    modules: dict[str, Any] = sys.modules
+    if "typing_extensions" not in modules:
+        modules["typing_extensions"] = None  # its import fails
+        import msgspec  # noqa: F401
 
-    for name in stand_ins:
-        del sys.modules[name]
+        del modules["typing_extensions"]
 
 
 def _leave(codes: list[int]) -> None:
