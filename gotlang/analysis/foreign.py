@@ -12,7 +12,6 @@ from msgspec import Struct, field
 
 from gotlang.diagnostics import Label, Report, nearest, suggestion
 from gotlang.packages import in_package
-from gotlang.patterns import lazy_pattern
 from gotlang.scope import plain as own_name
 from gotlang.semantics.check import Checked
 from gotlang.semantics.symbols import Signature, Symbols
@@ -84,8 +83,6 @@ _TRANSPARENT = {CHANGES_GRAPH, "cache", "lru_cache", "override", "final"}
 
 _DYNAMIC = {"globals", "locals", "vars", "exec", "eval", "setattr", "__import__"}
 """Built-in functions by which a module may define names that its text does not show."""
-_UNSURE = lazy_pattern(rf"\b(?:global|{'|'.join(sorted(_DYNAMIC))})\b|import[\s\\]*\*|[^\x00-\x7f]")
-"""Strings in a text that make some names uncertain; Python treats some other letters as ASCII ones."""
 
 _CONTEXT = ("temperature", "model", "messages", "settings")
 """Parameters of a simulator that receive a request's data, beside the prompt's inputs."""
@@ -126,17 +123,16 @@ class PythonFile(Struct, frozen=True):
             else:
                 values.discard(name)
             found[name] = function if name not in found else None
-        dynamic = False
-        for node in ast.walk(tree) if _UNSURE.search(text) else ():
+        dynamic = "__getattr__" in found or "*" in found
+        # Python treats some other letters as ASCII ones.
+        unsure = not text.isascii() or any(word in text for word in ("global", *_DYNAMIC))
+        for node in ast.walk(tree) if unsure else ():
             match node:
                 case ast.Name(id=name):
                     dynamic = dynamic or name in _DYNAMIC
                 case ast.Global(names=names):
                     found |= dict.fromkeys(names)
                     values -= {*names}
-                case ast.ImportFrom(names=[ast.alias(name="*"), *_]):
-                    dynamic = True
-        dynamic = dynamic or "__getattr__" in found
         return cls(found, frozenset(values), dynamic)
 
 
