@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import astuple
@@ -261,7 +261,7 @@ def _readable(text: str | bytes) -> str | bytes:
     return text
 
 
-class Put(NamedTuple):
+class Put(Struct, frozen=True):
     """A request as JSON, and samples of it: number, JSON and creation time."""
 
     key: str

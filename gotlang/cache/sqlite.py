@@ -155,7 +155,7 @@ class SqliteCache(DatabaseCache):
             # IMMEDIATE waits for another process's write here, where waiting is allowed.
             connection.execute("BEGIN IMMEDIATE")
             with connection:  # commits, or rolls back
-                connection.executemany(_PUT_REQUEST, [put[:2] for put in puts])
+                connection.executemany(_PUT_REQUEST, [(put.key, put.request) for put in puts])
                 connection.executemany(_PUT_SAMPLE, chain.from_iterable(rows))
         # Another program may have torn the file or added a trigger meanwhile: a commit is no proof then.
         written = dict(chain.from_iterable(rows))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from gotlang.linking.unused import Definition
 
 
-class Ascription(NamedTuple):
+class Ascription(Struct, frozen=True):
     """A type that an expression must have, a description of it, and the place of its declaration; whether the
     expression then counts as of this type, even if its own is narrower."""
 
@@ -23,7 +25,7 @@ class Ascription(NamedTuple):
     widens: bool = False
 
 
-class Inlined(NamedTuple):
+class Inlined(Struct, frozen=True):
     """Modules without definitions; types that expressions must have, by identity; how generated names are
     shown. `kept` are these expressions. `unused` are the definitions that are never used."""
 

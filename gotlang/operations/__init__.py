@@ -110,11 +110,11 @@ def record_of(step: Step) -> OperationRecord[Any] | BlockRecord[Any]:
 def title(step: Step) -> str:
     """A step as messages name it: `Generate sort`, `KeepBestN`, `foreach part`, `merge step 1`."""
     record = record_of(step)
-    name, _, alone = record.label(step)
-    return name if alone else f"{record.name} {name}".strip()
+    label = record.label(step)
+    return label.name if label.alone else f"{record.name} {label.name}".strip()
 
 
 def block_title(step: Step) -> str:
     """A block as pictures name it: `foreach part`, `reduce left, right`, `repeat 3`."""
-    _, detail, _ = record_of(step).label(step)
+    detail = record_of(step).label(step).detail
     return title(step) if isinstance(record_of(step), OperationRecord) else f"{title(step)} {detail}".strip()

@@ -4,7 +4,7 @@ up."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, final
+from typing import Any, Generic, Literal, TypeVar, final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ PURE: frozenset[Effect] = frozenset()
 NO_FACT: frozenset[Fact] = frozenset()
 
 
-class SettingRule(NamedTuple):
+class SettingRule(Struct, frozen=True):
     """The rule of a setting: its types, its minimum and maximum, and whether it is evaluated `per_thought`,
     by the operation itself, instead of once for all."""
 
@@ -122,7 +122,7 @@ PROMPT_SETTINGS: dict[str, SettingRule] = {
 """Settings in prompts. `structured` exists only here: the form of a response belongs to the prompt."""
 
 
-class StepLabel(NamedTuple):
+class StepLabel(Struct, frozen=True):
     """The label of a step in pictures and messages: the name after its operation's (or `alone`), and a few
     words more."""
 
@@ -137,7 +137,7 @@ class StepLabel(NamedTuple):
         return cls(name, f"{setting} = {detail}" if setting and detail else detail)
 
 
-class Syntax(NamedTuple):
+class Syntax(Struct, frozen=True):
     """The syntax of an operation: its settings by name, `first` the positional one, the number of operands
     (minimum and maximum; None: unlimited), an example, and whether the parentheses are optional."""
 
@@ -206,25 +206,25 @@ class BlockRecord(Struct, Generic[StepT], frozen=True):
     label: Callable[[StepT], StepLabel]
 
 
-class Local(NamedTuple):
+class Local(Struct, frozen=True):
     """Runs immediately, on the event loop."""
 
     run: Callable[[Any, Thoughts, Running], Thoughts]
 
 
-class Asks(NamedTuple):
+class Asks(Struct, frozen=True):
     """Waits for a model."""
 
     run: Callable[[Any, Thoughts, Running], Awaitable[Thoughts]]
 
 
-class Tool(NamedTuple):
+class Tool(Struct, frozen=True):
     """Waits for Python or for a corpus."""
 
     run: Callable[[Any, Thoughts, Running], Awaitable[Thoughts]]
 
 
-class Grows(NamedTuple):
+class Grows(Struct, frozen=True):
     """Becomes operations of its own, laid out by the runtime under this name."""
 
     layout: Literal["score", "change", "tools"]

@@ -453,7 +453,8 @@ class _Planner:
 
     def _leaf(self, step: ir.Step, sources: tuple[int, ...], group: int | None) -> int:
         record = record_of(step)
-        name, detail, _ = record.label(step)
+        labelled = record.label(step)
+        name, detail = labelled.name, labelled.detail
         detail = "calls itself" if isinstance(step, ir.Invoke) else detail
         number = self.node(record.name, label(record.name, name), detail, group, step.span)
         self.edges += [(source, number) for source in sources]

@@ -12,7 +12,7 @@ A `grow` operation looks up names in its own frame, so that its connections may 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 from msgspec import Struct
 
@@ -45,7 +45,7 @@ EAGER_DEPTH = 8
 stack."""
 
 
-class Uses(NamedTuple):
+class Uses(Struct, frozen=True):
     """The names that an expression uses, and whether it uses the current thoughts."""
 
     names: tuple[str, ...]

@@ -4,7 +4,7 @@ definition."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, final
+from typing import final
 
 from msgspec import Struct, field
 
@@ -19,7 +19,7 @@ from gotlang.syntax import expressions as e
 from gotlang.types import STR, LiteralType, Type, accepts, has_error
 
 
-class VisibleNames(NamedTuple):
+class VisibleNames(Struct, frozen=True):
     """A statement or an expression with the names in scope there; `pool` are the thoughts before a statement.
 
     The scope continues to grow below it: a name belongs to the place if it was bound above.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, assert_never, final
+from typing import assert_never, final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report
@@ -25,7 +26,7 @@ _OTHER = "choose another name"
 _Loop = n.Foreach | n.Reduce | n.RepeatBlock | n.Repeated | n.Search
 
 
-class _Bound(NamedTuple):
+class _Bound(Struct, frozen=True):
     """Where a name was bound, the number of enclosing loops, and whether it means the results of a
     `foreach`."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -77,7 +77,7 @@ class Account(Struct):
         return Spent(self.calls, self.usd, self.uncertain_calls, self.uncertain_usd, self.free_calls)
 
 
-class Answered(NamedTuple):
+class Answered(Struct, frozen=True):
     """The data of a sample that an account counts."""
 
     latency_s: float
