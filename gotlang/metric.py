@@ -25,6 +25,7 @@ from gotlang.errors import EvaluationError, UsageError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program, Scheme
+from gotlang.operations import record_of
 from gotlang.operations.names import free_names
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.metrics import TRUTH, misfit
@@ -34,8 +35,8 @@ from gotlang.syntax.format import format_expression
 from gotlang.syntax.walk import walk
 from gotlang.types import ANY, STR, ListType, Type, accepts
 
-_JUDGES = (ir.KeepBestN, ir.KeepValid, ir.Select, ir.Vote, ir.Validate, ir.GroundTruth)
-"""Steps that leave the score of a thought unchanged."""
+_JUDGES = {"KeepBestN", "KeepValid", "Select", "Vote", "Validate", "GroundTruth"}
+"""Operations that leave the score of a thought unchanged."""
 LARGEST = 1e150
 """Larger values are clipped to this, so that sums and squares of many stay finite. Runaway responses, digit
 after digit, yield scores that large."""
@@ -278,7 +279,7 @@ def _last_score(program: Program, scheme: Scheme) -> ir.Score | None:
         step = next((each for each in region.steps if each.result == at), None)
         if isinstance(step, ir.Repeat | ir.Block):
             region, at = step.body, step.body.result
-        elif isinstance(step, _JUDGES):
+        elif step is not None and record_of(step).name in _JUDGES:
             at = step.pool
         else:
             break

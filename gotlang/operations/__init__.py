@@ -47,6 +47,11 @@ _BLOCKS = {
     "scheme": "scheme_call",
 }
 
+MODULES = {
+    "".join(map(str.capitalize, module.split("_"))): module for module in (*_OPERATIONS, *_BLOCKS.values())
+}
+"""The modules by their names as steps, such as `KeepBestN`."""
+
 RecordT = TypeVar("RecordT")
 
 
@@ -82,7 +87,7 @@ class _Records(MutableMapping[str, RecordT]):
 
 
 OPERATIONS: _Records[OperationRecord[Any]] = _Records(
-    {"".join(map(str.capitalize, module.split("_"))): module for module in _OPERATIONS}, "OPERATION"
+    {name: module for name, module in MODULES.items() if module in _OPERATIONS}, "OPERATION"
 )
 """Every operation by its name, in the order of the reference."""
 

@@ -113,7 +113,7 @@ class Expander:
         one."""
         record = record_of(step)
         if isinstance(record, BlockRecord):
-            return BLOCKS.get(type(step)) or self._grown[record.name]
+            return BLOCKS.get(record.name) or self._grown[record.name]
         way = record.run(step, self.context.declared)
         return self._grown.get(way.layout) if isinstance(way, Grows) else None
 
@@ -642,16 +642,16 @@ def _argument(x: Expander, name: str, value: e.Expression, frame: Frame, pool: H
     return handle_of(x.graph.add(let, waits), True)
 
 
-BLOCKS: dict[type, Layout] = {
-    ir.Foreach: foreach,
-    ir.Repeated: repeated,
-    ir.Reduce: reduce,
-    ir.Repeat: repeat,
-    ir.If: branching,
-    ir.Match: branching,
-    ir.Try: try_,
-    ir.Skip: skip,
-    ir.Block: block,
-    ir.Invoke: invoke,
+BLOCKS: dict[str, Layout] = {
+    "foreach": foreach,
+    "Repeat": repeated,
+    "reduce": reduce,
+    "repeat": repeat,
+    "if": branching,
+    "match": branching,
+    "try": try_,
+    "skip": skip,
+    "block": block,
+    "scheme": invoke,
 }
-"""The layout function of each step that becomes several operations."""
+"""The layout function of each block that becomes several operations, by its name."""

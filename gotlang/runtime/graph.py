@@ -16,7 +16,7 @@ from typing import Any, ClassVar, final
 from msgspec import Struct, StructMeta
 
 from gotlang.errors import EvaluationError, GotError
-from gotlang.ir.program import First, Foreach, Pool, Search, Step
+from gotlang.ir import program as ir
 from gotlang.runtime.spaces import ROOT, Space, inside
 from gotlang.thought import Thought, Thoughts
 
@@ -55,7 +55,7 @@ class Operation(Struct, eq=False):
     `Graph`.
     """
 
-    step: Step | None
+    step: ir.Step | None
     role: str
     frame: Frame
     name: Any
@@ -142,12 +142,12 @@ class Operation(Struct, eq=False):
         """Whether it is skipped because one of its ended inputs was. A `foreach` continues without that
         element, a `Pool` of several without that member."""
         members: Sequence[Operation] = ()
-        if isinstance(self.step, First | Search) and self.inputs_optional:
+        if self.inputs_optional and isinstance(self.step, ir.First | ir.Search):
             # It continues without an alternative or a state, but not without what they start from.
             return self.frame.pool(self.step.pool).operation.output is SKIPPED
-        if isinstance(self.step, Pool) and len(self.step.values) > 1:
+        if isinstance(self.step, ir.Pool) and len(self.step.values) > 1:
             members = self.inputs
-        elif self.role == "join" and (self.name == "done" or isinstance(self.step, Foreach)):
+        elif self.role == "join" and (self.name == "done" or isinstance(self.step, ir.Foreach)):
             members = self.parts or ()
         return any(source.output is SKIPPED and source not in members for source in self.inputs)
 
