@@ -238,6 +238,8 @@ def test_the_untuned_program_has_settings_of_its_own(tmp_path: Path) -> None:
     """
     asked: list[float | None] = []
     plan = guess_plan(tmp_path, clauses)
+    with (tmp_path / "guess_sim.py").open("a") as simulator:
+        simulator.write('\nMODELS = {"other": {"input_per_million": 0.1, "output_per_million": 0.4}}\n')
 
     def observe(event: object) -> None:
         if isinstance(event, Asked):

@@ -200,6 +200,19 @@ def test_models_routes_each_prompt(tmp_path: Path) -> None:
     assert [(r["prompt"], r["model"]) for r in found] == [("add", "small"), ("check", "large")]
 
 
+@pytest.mark.parametrize(
+    "vary", ['models in [small, "larg"]', 'add.model in ["larg"]', 'model in ["small", "larg"]']
+)
+def test_a_model_that_the_simulator_does_not_declare_is_refused_before_any_call(
+    tmp_path: Path, vary: str
+) -> None:
+    asked: list[object] = []
+    with pytest.raises(UsageError, match="the simulator declares no model `larg`") as refused:
+        tune(study(tmp_path, f"vary {vary}"), Options(model="simulated", observe=asked.append), folder=None)
+    assert refused.value.help == "it declares `simulated:small`, `simulated:large`"
+    assert not asked
+
+
 def test_the_result_is_written_and_applied(tmp_path: Path) -> None:
     plan = study(
         tmp_path,

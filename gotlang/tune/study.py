@@ -31,12 +31,14 @@ from gotlang.engine import opened
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.evaluate.evaluation import Engine
 from gotlang.evaluate.rows import as_table
+from gotlang.ir.prompts import build_domain
 from gotlang.models.prices import dollars
+from gotlang.models.registry import is_simulated, plain_name, price_of_model
 from gotlang.options import Options
 from gotlang.packages import pip_install
 from gotlang.runtime.sampler.shared import ROLE
 from gotlang.runtime.sizes import Sizes
-from gotlang.semantics.variations import SCHEME
+from gotlang.semantics.variations import MODELS, SCHEME
 from gotlang.session import Session, run_to_end
 from gotlang.tune.budget import StudyBudget, costliest_call
 from gotlang.tune.judge import (
@@ -103,6 +105,17 @@ def split(plan: StudyPlan) -> Split:
             help="both need at least one, and none can be in both",
         )
     return Split(tuple(numbers[:train]), tuple(numbers[train : train + test]), data.fingerprint(table))
+
+
+def _check_models(plan: StudyPlan, session: Session) -> None:
+    """Raise UsageError if a simulated study varies a model that its simulator does not declare."""
+    params = {param.name for param in session.ir.params}
+    for vary in plan.vary if session.options.simulated else ():
+        domain = build_domain(vary.domain)
+        if domain and vary.text not in params and vary.text.rpartition(".")[2] in ("model", MODELS):
+            for name in map(str, domain.choices):
+                spec = name if is_simulated(name) else f"simulated:{plain_name(name)}"
+                price_of_model(spec, session.models.options)
 
 
 # ---------------------------------------------------------------- the study
@@ -202,6 +215,7 @@ class _Study:
                 f"the price of `{self.model.name}` is unknown, so the study's budget cannot be enforced",
                 help="specify its price in a file with `--prices`",
             )
+        _check_models(plan, session)
         self.plan = plan
         self.split = split(plan)
         self.train = plan.read_rows(self.split.train).rows
