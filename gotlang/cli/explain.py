@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from contextlib import redirect_stdout
 from typing import Any
 
 import click
@@ -43,9 +44,10 @@ def explain_command(what: str, json: bool, **chosen: Any) -> int:
     if any(chosen[name] for name in ("input", "inputs", "data")):
         given = given_inputs(loaded, loaded.scheme(chosen["scheme"]), chosen).inputs
     options = replace(opt.run_options(chosen), params=given_params(loaded, chosen["set"]))
-    found = loaded.explain(
-        given, scheme=chosen["scheme"], options=options, simulate=not chosen["no_simulate"]
-    )
+    with redirect_stdout(sys.stderr):  # what the program's Python prints
+        found = loaded.explain(
+            given, scheme=chosen["scheme"], options=options, simulate=not chosen["no_simulate"]
+        )
     if json:
         document({"program": loaded.name, "simulated": options.simulated, **found.as_json()})
         return 0

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO, final
 
@@ -255,7 +255,8 @@ class Progress:
 def display(progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S) -> Iterator[None]:
     """Show a Progress within the block, and leave only a report of what could not be cached.
 
-    A thread draws, so that the display continues while a loop is busy. `quiet` shows only the report.
+    A thread draws, so that the display continues while a loop is busy. `quiet` shows only the report. What
+    the program's Python prints meanwhile goes to stderr too, since stdout is for the result.
     """
     ended = threading.Event()
 
@@ -275,6 +276,7 @@ def display(progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S
                 thread.start()
                 stack.callback(thread.join)
                 stack.callback(ended.set)
+            stack.enter_context(redirect_stdout(sys.stderr))
             yield
         failed = False
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
@@ -106,7 +106,7 @@ def tune_command(**chosen: Any) -> int:
             watch(progress, budget)
 
         with recorder:
-            with outages(progress, recorder.record_outage):
+            with outages(progress, recorder.record_outage), redirect_stdout(sys.stderr):
                 done = tune(plan, options, takeover=chosen["resume"], picked=chosen["pick"], observe=observe)
             recorder.end(done, str(out))
     try:

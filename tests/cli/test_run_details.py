@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cli.conftest import Gotc
 from support.gotc import SORTING, document
 from support.gotc import gotc as process
@@ -174,3 +175,19 @@ def test_no_secret_is_kept_or_shown(folder: Path) -> None:
     texts = [path.read_bytes().decode("latin-1") for path in folder.rglob("*") if path.is_file()]
     texts += [text for one in shown for text in (one.stdout, one.stderr)]
     assert not [text for text in texts if key in text or token in text]
+
+
+@pytest.mark.parametrize("command", ["run", "eval", "explain"])
+def test_what_python_prints_is_not_in_the_result(gotc: Gotc, folder: Path, command: str) -> None:
+    (folder / "loud.py").write_text(
+        "print('loaded')\ndef say(rng, n):\n    print('called')\n    return '6'\n"
+    )
+    (folder / "loud.got").write_text(
+        'simulate with "loud.py"\n\nprompt say(n: int) -> int:\n    """Twice {n}?"""\n\n'
+        "scheme s(n: int) -> int:\n    Generate() say(n)\n"
+    )
+    (folder / "loud.csv").write_text("n,truth\n3,6\n")
+    given = ("--data", "loud.csv") if command == "eval" else ("--input", "n=3")
+    done = gotc(command, "loud.got", *given, "--allow-python", "--json")
+    assert done.json()
+    assert {"loaded", "called"} <= set(done.err.splitlines())
