@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gotlang.estimate.cost import CostRange, Costs, Estimate
-from gotlang.models.prices import dollars
 
 LABELS = {
     "calls": "calls",
@@ -63,11 +62,16 @@ def _range(found: CostRange | None, *, usd: bool) -> str:
     """`151`, `45 to 151, about 92`, `at least 4`."""
     if found is None:
         return "no known price"
-    show = dollars if usd else "{:,.0f}".format
+    show = _dollars if usd else "{:,.0f}".format
     if found.low == found.high:
         return show(found.low)
     text = f"at least {show(found.low)}" if found.high is None else f"{show(found.low)} to {show(found.high)}"
     return text if found.expected is None else f"{text}, about {show(found.expected)}"
+
+
+def _dollars(value: float) -> str:
+    """With six decimals below a tenth of a cent: bounds and ways to run are compared."""
+    return f"${value:.6f}" if 0 < value < 0.001 else f"${value:.4f}" if value < 1 else f"${value:,.2f}"
 
 
 def _notes(estimate: Estimate) -> Iterator[str]:

@@ -57,6 +57,8 @@ whose error is not retryable."""
 PAUSE_S = 5.0
 PATIENCE_S = 3600.0
 """Seconds between probes of a model that is out of service, and the maximum wait."""
+CONTINUES = "the same command continues the study once the cache can store"
+"""The help of CacheLost in a study."""
 
 
 @final
@@ -256,9 +258,7 @@ class PointRunner:
                     raise run.error
                 runs[run.row.number] = run
         if self.session.stopped is not None:
-            raise CacheLost(
-                self.session.stopped, help="the same command continues the study once the cache can store"
-            )
+            raise CacheLost(self.session.stopped, help=CONTINUES)
         for run in (runs[row.number] for row in rows):
             if run.state == "partial":
                 raise BudgetExceeded(run.reason or "")

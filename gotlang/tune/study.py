@@ -28,7 +28,7 @@ from gotlang.cache.memory import MemoryCache
 from gotlang.cache.sqlite import SqliteCoordination
 from gotlang.disk import open_own
 from gotlang.engine import opened
-from gotlang.errors import BudgetExceeded, CacheError, UsageError
+from gotlang.errors import BudgetExceeded, CacheError, CacheLost, UsageError
 from gotlang.evaluate.evaluation import Engine
 from gotlang.evaluate.rows import as_table
 from gotlang.ir.prompts import build_domain
@@ -54,7 +54,7 @@ from gotlang.tune.judge import (
 )
 from gotlang.tune.outcome import ROLES, UNFINISHED, StudyResult, written
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
-from gotlang.tune.points import Measured, PointRunner, mean
+from gotlang.tune.points import CONTINUES, Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, propose, require_dspy
 from gotlang.tune.sampler import CostModel
 from gotlang.tune.search import StudyProgress, StudySearch, best_of, front, merged
@@ -167,6 +167,8 @@ async def run_study(
                 return await (study.run() if picked is None else study.pick(picked))
             except StorageInternalError as error:
                 raise lost(error) from None
+            except CacheError as error:  # after the study was opened
+                raise CacheLost(error.message, help=CONTINUES) from None
             finally:
                 study.close()
 
@@ -486,7 +488,7 @@ class _Study:
         try:
             lock = open_own(f"{self.file}.lock")
         except OSError as error:
-            raise CacheError(f"cannot write the study's lock {self.file}.lock: {error.strerror}") from None
+            raise UsageError(f"cannot write the study's lock {self.file}.lock: {error.strerror}") from None
         try:
             await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
             yield

@@ -91,7 +91,7 @@ def test_answers_that_were_not_asked_for_are_no_failures(gotc: Gotc, folder: Pat
     assert "  2 calls skipped" in gotc("show").out and "unreadable" not in gotc("show").out
     ran = gotc("run", "vote.got", "--input", "question=why", "--max-calls", "0", "--quiet", "--no-cache")
     assert (ran.code, ran.out) == (3, "")
-    assert "there is no result" in ran.err
+    assert "no result was created before that" in ran.err
 
 
 def test_a_run_that_failed_can_be_looked_at(gotc: Gotc, folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from support.gotc import VOTE, gotc
 from support.openai_server import OpenAIServer
 
-UNUSED = {"platform", "gotlang.data.table", "gotlang.report.trace"}
+UNUSED = {"gotlang.data.table", "gotlang.report.trace"}
 """What only other programs and options need."""
 
 

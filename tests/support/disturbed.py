@@ -183,13 +183,21 @@ class _Disturbed:
             )
         return key, worker
 
+    def _charged(self, running: list[tuple[str, subprocess.Popen[bytes]]]) -> int:
+        """How many requests were charged so far. Workers whose storage was lost are started again."""
+        for number, (key, worker) in enumerate(running):
+            if self.storage and worker.poll() == LOST:
+                self.gone.append((key, time.monotonic()))
+                running[number] = self._begin(number)
+        return len(charged(self.server))
+
     def run(self, workers: int, events: Sequence[Event]) -> Course:
         """From the first start to the end of the last worker."""
         started, place = time.monotonic(), 0
         running = [self._begin(number) for number in range(workers)]
         try:
             for moment, event in events:
-                wait(lambda: len(charged(self.server)) >= moment, self.away_s + 120)  # noqa: B023
+                wait(lambda: self._charged(running) >= moment, self.away_s + 120)  # noqa: B023
                 if event == "outage":
                     self.away_until = time.monotonic() + self.away_s
                     time.sleep(self.away_s / 2)
