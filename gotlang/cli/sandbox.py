@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import sys
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from msgspec import structs
 
@@ -62,19 +63,22 @@ def enter(context: click.Context, chosen: dict[str, Any]) -> None:
             raise UsageError(f"--sandbox-limit {name}={text}: expected a whole number for one of {names}")
         limits[name] = int(text)
     files = [Path(chosen[name]) for name in _WRITTEN if chosen[name] is not None]
+    results = sys.stdout
     restrict(
         SandboxLimits(**limits),
         hosts=hosts_of(chosen["model"] or default_model(), opt.base_url(chosen)),
         writable=files[: None if not chosen["no_cache"] else -1],
-        tell=lambda words: _tell(context, words),
+        tell=lambda words: _tell(context, words, results),
     )
 
 
-def _tell(context: click.Context, words: str) -> None:
-    """Report that a limit was exceeded, on both streams like every error."""
+def _tell(context: click.Context, words: str, results: TextIO) -> None:
+    """Report that a limit was exceeded, on both streams like every error. During a run `sys.stdout` is not
+    that of results."""
     error = GotError(f"a limit of the sandbox ended it: {words}")
     error.exit_code = output.LIMITED
     with suppress(OSError):
         output.message(error.message)
         if output.JSON in context.meta:
-            output.document(output.error_document(error))
+            with redirect_stdout(results):
+                output.document(output.error_document(error))
