@@ -206,9 +206,9 @@ class _Disturbed:
                     self.gone += [(key, time.monotonic()) for key, _ in running]
                 else:
                     key, worker = running[place]
-                    self.gone.append((key, time.monotonic()))
                     worker.kill()
                     worker.wait()
+                    self.gone.append((key, time.monotonic()))
                     running[place] = self._begin(place)
                     place = (place + 1) % workers
             for number, (_, worker) in enumerate(running):
