@@ -71,7 +71,8 @@ class Browser:
             if found := self.run(f"return {script}"):
                 return found
             time.sleep(0.05)
-        raise AssertionError(f"{script}; told: {self.run('return document.body.innerText.slice(0, 600)')}")
+        about = "`${document.visibilityState}, ${document.readyState}: ${document.body.innerText.slice(0, 600)}`"
+        raise AssertionError(f"{script}; the page is {self.run(f'return {about}')}")
 
     def click(self, x: float, y: float) -> None:
         """Click with a mouse at a place in the window."""
