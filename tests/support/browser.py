@@ -59,6 +59,7 @@ class Browser:
     def open(self, page: Path | str) -> None:
         """Open a file or an address and wait until it is loaded."""
         _post(f"{self._base}/url", {"url": page if isinstance(page, str) else page.resolve().as_uri()})
+        self.until("document.readyState === 'complete'", 60)  # it may return before the page's scripts ran
 
     def run(self, script: str, *arguments: Any) -> Any:
         """Run a function's body in the page; what it returns."""
@@ -71,8 +72,8 @@ class Browser:
             if found := self.run(f"return {script}"):
                 return found
             time.sleep(0.05)
-        about = "`${document.visibilityState}, ${document.readyState}: ${document.body.innerText.slice(0, 600)}`"
-        raise AssertionError(f"{script}; the page is {self.run(f'return {about}')}")
+        about = "return `${document.readyState}: ${document.body.innerText.slice(0, 600)}`"
+        raise AssertionError(f"{script}; the page is {self.run(about)}; errors: {self.errors()}")
 
     def click(self, x: float, y: float) -> None:
         """Click with a mouse at a place in the window."""
