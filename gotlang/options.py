@@ -79,7 +79,7 @@ class Options(Struct, frozen=True):
     provider's key is sent there. An address from a project's `gotc.toml` receives no key without trust
     (docs/trust.md). `max_usd` is in US dollars, `max_calls` counts calls; with `budget`, they are the limits
     of the budget with this name, which all processes that use it on the same cache share. `timeout` is in
-    seconds, for a request and for a function run by `Call` (None: 180 for each). `rpm` and `tpm` are requests
+    seconds, for a request and for a Python function (None: 180 for each). `rpm` and `tpm` are requests
     and tokens per minute. `batch` sends requests with the provider's batch API, at half the price and within
     a day; it needs a cache. `functions` are Python functions for names that the program expects from its
     host. `answers` are answers of people by the name of the question, and `ask` is called with any other

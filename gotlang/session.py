@@ -337,7 +337,7 @@ class Session:
         outcome = await self.runner.run(chosen, inputs, truth, has_truth=truth is not None)
         metric, scored, measures = self.program.metric(chosen), MetricScore(), dict[str, MetricScore]()
         if outcome.value is not None:
-            evaluate = Evaluator({s.name: s for s in self.ir.scores}, self.runner.functions)
+            evaluate = Evaluator({s.name: s for s in self.ir.scores}, self.runner.tables.limited)
             scored = metric.score(outcome.score, outcome.value, inputs, evaluate, self.params)
             declared = self.program.metrics(chosen)
             measures = measure(declared, outcome.value, inputs, truth, evaluate, self.params)

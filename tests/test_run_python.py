@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -153,6 +154,41 @@ def test_a_call_that_hangs_is_given_up(tmp_path: Path, hangs: str, virtual: bool
         else:
             asyncio.run(program.arun(x=1, options=options))
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place != "Call"])
+def test_an_endless_function_in_an_expression_is_ended(tmp_path: Path, place: str) -> None:
+    found = go(tmp_path, "while True:\n    pass", place, timeout=0.05)
+    assert isinstance(found, RunError)
+    assert "`f` took longer than 0.05 s" in found.message + str(found.failures)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "time.sleep(30)",
+        "import re\nre.match('(a+)+$', 'a' * 60 + 'b')",
+        "try:\n    time.sleep(30)\nexcept Exception:\n    pass",
+    ],
+)
+def test_waiting_and_matching_are_interrupted_too(tmp_path: Path, body: str) -> None:
+    found = go(tmp_path, body, "an expression", timeout=0.05)
+    assert isinstance(found, RunError)
+    assert "`f` took longer than 0.05 s" in found.message
+
+
+def test_an_alarm_of_the_caller_is_kept(tmp_path: Path) -> None:
+    rang: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rang.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        go(tmp_path, "time.sleep(0.3)\nreturn 1", "an expression")
+        assert rang == [1]  # during the function
+        signal.setitimer(signal.ITIMER_REAL, 30)
+        go(tmp_path, "return 1", "an expression")
+        assert 0 < signal.setitimer(signal.ITIMER_REAL, 0)[0] <= 30
+    finally:
+        assert signal.signal(signal.SIGALRM, before) is not signal.SIG_DFL
 
 
 def test_an_async_call_that_hangs_is_cancelled(tmp_path: Path) -> None:

@@ -366,7 +366,7 @@ model_options = together(
     option("--seed", value=Whole(), metavar="N", default=0, help="Seed of the samples."),
     positive("--rpm", "N", "Maximum requests per minute. [default: what the endpoint reports]"),
     positive("--tpm", "N", "Maximum tokens per minute. [default: what the endpoint reports]"),
-    positive("--timeout", "SECONDS", "Timeout of a request and of a `Call`. [default: 180]"),
+    positive("--timeout", "SECONDS", "Timeout of a request and of a Python function. [default: 180]"),
     flag("--no-retry", "Do not retry failed requests."),
     prices_option,
     python_options,

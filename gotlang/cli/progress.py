@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO, final
 
-from gotlang.cli.output import INTERRUPTED, complain, count, cut, duration
+from gotlang.cli.output import FAILED, INTERRUPTED, complain, count, cut, duration, message
 from gotlang.result import NOTHING_SPENT, dollars
 from gotlang.runtime.graph import RUNNING, Operation
 from gotlang.runtime.sampler.events import (
@@ -418,6 +418,7 @@ class Interrupts:
     def attach(self, session: Session) -> None:
         """Stop this session, which runs in the current task."""
         self._attached = session, asyncio.get_running_loop(), asyncio.current_task()
+        session.runner.watch.on_stuck = self._fail
         self._progress.attach(session)
 
     def _received(self, number: int, frame: FrameType | None) -> None:
@@ -426,7 +427,10 @@ class Interrupts:
         session, loop, task = self._attached
         self.count += 1
         if self.count == 1:
-            loop.call_soon_threadsafe(self._stop, session)
+            if session.runner.watch.hasten(PATIENCE_S):
+                self._stop(session)  # the loop waits for a function of the program
+            else:
+                loop.call_soon_threadsafe(self._stop, session)
         elif self.count == 2:
             self._deadline = threading.Timer(PATIENCE_S, self._leave)
             self._deadline.daemon = True
@@ -441,6 +445,13 @@ class Interrupts:
         self._progress.stopping = True
         running = self._progress.running
         complain(f"stopping: waiting for {running or 'requests'} in progress; Ctrl-C again stops immediately")
+
+    def _fail(self, words: str) -> None:
+        if self.count:
+            self._leave()
+        self._forget()
+        message(words, "a function must not catch every exception, as `except:` does")
+        os._exit(FAILED)
 
     def _leave(self) -> None:
         self._forget()

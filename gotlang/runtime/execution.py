@@ -31,7 +31,7 @@ from gotlang.operations.checks import count, number, position
 from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import PROMPT_SETTINGS, TOOL_SETTINGS
 from gotlang.operations.step import GIVEN, PythonArguments
-from gotlang.runtime.context import Context
+from gotlang.runtime.context import Context, cut_off
 from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key, path_text
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
@@ -224,9 +224,9 @@ class Execution:
         for index, thought in enumerate(thoughts):
             try:
                 found.append((index, make(thought)))
-            except (LimitExceeded, BeyondBest):
-                raise
             except GotError as error:
+                if isinstance(error, LimitExceeded | BeyondBest) or cut_off(error):
+                    raise
                 self.context.failed(self.operation, error.message, thought.index)
         return found
 
@@ -629,7 +629,7 @@ class ModelPromptCall(Struct, eq=False):
         prompt, held = self.prompt, self.request.settings.response_format is not None
         if prompt.reader is None:
             return read(text, prompt.result, prompt.form, prompt.many, held)
-        value = call_python(self.running.context.functions[prompt.reader], prompt.reader, [text], {})
+        value = call_python(self.running.context.tables.limited[prompt.reader], prompt.reader, [text], {})
         values = list(value) if prompt.many and isinstance(value, list | tuple) else [value]
         for one in values:
             if why := fits(prompt.result, one):

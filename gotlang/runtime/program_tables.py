@@ -10,6 +10,7 @@ from gotlang.ir import program as ir
 from gotlang.ir.effects import Effects
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
+from gotlang.runtime.watch import PythonWatch
 from gotlang.syntax import expressions as e
 
 Part = TypeVar("Part")
@@ -46,16 +47,20 @@ class ProgramTables:
 
     For each step: its `layouts`, the names that it `needs`; for each expression: the names that it `uses`,
     its free `names`; for each region: the `guards` that may skip it. `calls` has the common data of all calls
-    of a prompt by a step. `changing` are the functions that change graphs.
+    of a prompt by a step. `changing` are the functions that change graphs, `limited` are all with the limit
+    of `watch`.
     """
 
-    def __init__(self, program: ir.Program, functions: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(
+        self, program: ir.Program, functions: Mapping[str, Callable[..., Any]], watch: PythonWatch
+    ) -> None:
         self.program = program
         self.functions = functions
+        self.limited = watch.limited(functions)
         self.changing = frozenset(name for name, function in functions.items() if changes_graph(function))
         self.effects = Effects(program, self.changing)
         self.remaining = CallsRemaining(program)
-        self.evaluate = Evaluator({s.name: s for s in program.scores}, functions, program.results)
+        self.evaluate = Evaluator({s.name: s for s in program.scores}, self.limited, program.results)
         self.layouts = PartTable[ir.Step, Any]()
         self.needs = PartTable[ir.Step, tuple[str, ...]]()
         self.uses = PartTable[e.Expression, Any]()

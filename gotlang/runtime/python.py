@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 
 from gotlang import trust
 from gotlang.diagnostics import suggestion
-from gotlang.errors import EvaluationError, GotError, NotTrusted, UsageError
+from gotlang.errors import GotError, NotTrusted, UsageError
 from gotlang.ir.foreign import copied, given_back, raised
 from gotlang.ir.program import Program
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.packages import outside
+from gotlang.runtime.watch import took_longer
 from gotlang.scope import plain
 from gotlang.types import DYNAMIC, Type
 
@@ -216,7 +217,7 @@ async def _wait(work: Awaitable[T], name: str, timeout_s: float | None) -> T:
             # In a task of its own, so that it cannot cancel or rename ours.
             return await loop.create_task(alone())
     except TimeoutError:
-        raise _late(name, limit) from None
+        raise took_longer(name, limit) from None
 
 
 async def _run_in_thread(work: Callable[[], T], name: str, timeout_s: float | None) -> T:
@@ -252,7 +253,7 @@ async def _run_in_thread(work: Callable[[], T], name: str, timeout_s: float | No
         if timeout_s is not None:
 
             def late() -> None:
-                tell(lambda: future.set_exception(_late(name, timeout_s)))
+                tell(lambda: future.set_exception(took_longer(name, timeout_s)))
 
             # The loop's own clock may be simulated.
             timer = threading.Timer(timeout_s, late) if isinstance(loop, VirtualTimeLoop) else None
@@ -263,7 +264,3 @@ async def _run_in_thread(work: Callable[[], T], name: str, timeout_s: float | No
             else:
                 stack.callback(loop.call_later(timeout_s, late).cancel)
         return await future
-
-
-def _late(name: str, timeout_s: float | None) -> EvaluationError:
-    return EvaluationError(f"`{name}` took longer than {timeout_s:g} s", help="`--timeout` sets the limit")

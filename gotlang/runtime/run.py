@@ -28,6 +28,7 @@ from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.limits import RequestLimits
 from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.runtime.score import score
+from gotlang.runtime.watch import PythonWatch
 from gotlang.types import OptionalType, accepts, fits, of_value
 
 
@@ -60,14 +61,19 @@ class Runner(Struct):
     stream: bool = False
     """Whether completions are observed while they arrive."""
     engines: set[GraphEngine] = field(default_factory=set)
+    watch: PythonWatch = field(default_factory=lambda: PythonWatch(None))
+    """The time limit of Python in expressions, which `settings` has."""
     _tables: ProgramTables | None = None
+
+    def __post_init__(self) -> None:
+        self.watch.timeout_s = self.settings.timeout_s
 
     @property
     def tables(self) -> ProgramTables:
         """What its runs know of the program with these functions."""
         tables = self._tables
         if tables is None or tables.program is not self.program or tables.functions is not self.functions:
-            tables = self._tables = ProgramTables(self.program, self.functions)
+            tables = self._tables = ProgramTables(self.program, self.functions, self.watch)
         return tables
 
     async def run(

@@ -162,7 +162,7 @@ class PointRunner:
             name: [*listed[name], *(texts or {}).get(name, own)[1:]] for name in listed
         }
         scores = {s.name: s for s in session.ir.scores}
-        self._evaluate = Evaluator(scores, session.runner.functions, session.ir.results)
+        self._evaluate = Evaluator(scores, session.runner.tables.limited, session.ir.results)
         self._programs: dict[str, ir.Program] = {}
         self._variants = variants_of(plan)
         self._metrics = [metric.name for metric in session.ir.metrics]

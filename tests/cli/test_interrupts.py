@@ -115,6 +115,42 @@ def test_python_that_never_ends_is_no_obstacle(tmp_path: Path, number: int) -> N
     assert only_run(tmp_path)["state"] == "interrupted"
 
 
+ENDLESS = """\
+import python "tools.py": spin -> int
+
+scheme endless(number: int) -> int:
+    Pool() spin(number)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_ends_an_endless_function_in_an_expression(tmp_path: Path, number: int) -> None:
+    (tmp_path / "endless.got").write_text(ENDLESS)
+    (tmp_path / "tools.py").write_text(
+        "from pathlib import Path\ndef spin(number):\n    Path('there').touch()\n    while True: pass\n"
+    )
+    process = start("run", "endless.got", "--input", "number=0", "--allow-python", cwd=tmp_path)
+    wait_until((tmp_path / "there").exists, process)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "partial: interrupted" in err
+    assert only_run(tmp_path)["state"] == "interrupted"
+
+
+def test_a_function_that_cannot_be_interrupted_ends_the_process(tmp_path: Path) -> None:
+    (tmp_path / "endless.got").write_text(ENDLESS)
+    (tmp_path / "tools.py").write_text(
+        "import time\ndef spin(number):\n    while True:\n        try: time.sleep(9)\n        except: pass\n"
+    )
+    command = ("run", "endless.got", "--input", "number=0", "--allow-python", "--timeout", "0.1")
+    process = start(*command, cwd=tmp_path)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "error: `spin` took longer than 0.1 s, and cannot be interrupted" in err
+
+
 def test_a_killed_run_is_known_and_goes_on_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "chain.got").write_text(CHAIN)
     with OpenAIServer(counting) as server:
