@@ -84,6 +84,15 @@ def test_a_gain_that_is_paid_for_with_another_objective_is_a_trade_off(two: Stud
     assert unclear.verdict == "trade-off"
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_few_rows_are_not_said_to_have_an_interval_around_0(one: StudyPlan, count: int) -> None:
+    found = compare_held_out(one, rows(BEFORE[:count], COSTS[:count]), rows([0.0] * count, COSTS[:count]))
+    assert found.verdict == "not significant"
+    assert "contains 0" not in found.meaning
+    assert found.to_dict()["meaning"] == found.meaning
+    assert found.meaning.startswith("with fewer than 6 rows no difference is significant")
+
+
 @given(
     st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=6, max_size=12),
     st.booleans(),

@@ -195,14 +195,14 @@ def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
 
 def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None:
     from gotlang.tune.advice import cells, next_steps, not_mattering
-    from gotlang.tune.judge import VERDICTS, amount
+    from gotlang.tune.judge import amount
     from gotlang.tune.space import point_text
 
     say(f"{done.judged.title}: {point_text(done.winner.point)}" if done.winner.point else "the original")
     if done.held_out is None:
         say(f"not compared with the original: {done.partial or 'its test rows were not run'}")
     else:
-        say(f"{done.held_out.verdict}: {VERDICTS[done.held_out.verdict]}")
+        say(f"{done.held_out.verdict}: {done.held_out.meaning}")
         for found in done.held_out.compared:
             if not done.held_out.unchanged and None not in (found.original, found.tuned):
                 say(f"  {found.name}: {found}" + (f" {found.verdict}" if found.verdict else ""))

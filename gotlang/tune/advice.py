@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from gotlang.statistics import FEWEST_ROWS
 from gotlang.tune.judge import amount
 from gotlang.tune.outcome import StudyResult
 from gotlang.tune.points import leads, mean
@@ -116,11 +117,17 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
 
 def _more_rows(done: StudyResult, command: str) -> Iterator[str]:
     held = done.held_out
-    if held is None or held.more_rows is None:
+    if held is None:
+        return
+    left = len(done.plan.read_rows().rows) - len(done.trained) - held.rows
+    if held.more_rows is None and held.few:
+        enough = f"`{command} --test {FEWEST_ROWS}`" if held.rows + left >= FEWEST_ROWS else "add rows"
+        yield f"a difference needs at least {FEWEST_ROWS} test rows to be significant: {enough}"
+        return
+    if held.more_rows is None:
         yield "the difference is too small to be decided with a reasonable number of rows"
         return
     cost = "" if held.more_usd is None else f" at about {amount('cost', held.more_usd)}"
-    left = len(done.plan.read_rows().rows) - len(done.trained) - held.rows
     words = f"{held.more_rows} more test rows would decide it{cost}"
     if held.more_rows <= left:
         yield f"{words}: `{command} --test {held.rows + held.more_rows}`"

@@ -15,6 +15,7 @@ from typing import Any, final
 
 from gotlang.errors import UsageError
 from gotlang.statistics import (
+    FEWEST_ROWS,
     LEVEL,
     RESAMPLES,
     Interval,
@@ -133,12 +134,23 @@ class HeldOut:
         """Whether the original itself won the search, so that there was nothing to compare."""
         return self.verdict in {"no improvement found", "no feasible trial"}
 
+    @property
+    def few(self) -> bool:
+        """Whether an objective has too few rows for any difference to be significant."""
+        return any(each.verdict and each.lead.rows < FEWEST_ROWS for each in self.compared)
+
+    @property
+    def meaning(self) -> str:
+        """The verdict in words."""
+        if self.verdict == "not significant" and self.few:
+            return f"with fewer than {FEWEST_ROWS} rows no difference is significant: the original stays"
+        return VERDICTS[self.verdict]
+
     def to_dict(self) -> dict[str, Any]:
         """The form in files."""
         constraints = [{**asdict(c), "violated": c.violated, "percent": c.percent} for c in self.constraints]
         compared = [asdict(each) for each in self.compared]
-        meaning = VERDICTS[self.verdict]
-        return {**asdict(self), "compared": compared, "constraints": constraints, "meaning": meaning}
+        return {**asdict(self), "compared": compared, "constraints": constraints, "meaning": self.meaning}
 
 
 def compare_held_out(
