@@ -123,7 +123,9 @@ def _against(node: n.Study, target: Target, report: Report) -> None:
     name = target.scheme(node.scheme.text if node.scheme else None)
     if name is None:
         if node.scheme:
-            report.unknown("GOT0602", "scheme", node.scheme.text, node.scheme.span, symbols.schemes)
+            names, text = list(symbols.schemes), node.scheme.text
+            there = f"its program has: {', '.join(f'`{each}`' for each in names) or 'no scheme'}"
+            report.unknown("GOT0602", "scheme", text, node.scheme.span, names, there)
         else:
             report.error("GOT0602", "its program has no scheme to tune", node.name.span)
         return
