@@ -13,7 +13,7 @@ from gotlang.scope import THOUGHT_FUNCTIONS, Narrowed, PoolType, Scope, Variable
 from gotlang.semantics import conditions
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS, Builtin, misfit, result, with_pattern
 from gotlang.semantics.facts import FACT_OF, refuse_asking, require
-from gotlang.semantics.mismatch import code_and_help, in_words, of_elements, of_product, of_sum
+from gotlang.semantics.mismatch import code_and_help, in_words, of_elements, of_operand, of_sum
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
@@ -248,9 +248,9 @@ class ExpressionChecker:
     def _number(self, node: e.Expression, found: Type, operator: str, other: Type = NEVER) -> Type:
         if accepts(FLOAT, found):
             return found
-        message, repeated = f"`{operator}` needs a number", of_product(found, other)
-        if operator == "*" and repeated:
-            self._error("GOT0201", message, node.span, f"this is {widen(found)}", help=repeated)
+        message, help = f"`{operator}` needs a number", of_operand(node, found, operator, other)
+        if help is not None:
+            self._error("GOT0201", message, node.span, f"this is {widen(found)}", help=help)
         else:
             self.mismatch(node, FLOAT, found, message)
         return ANY

@@ -66,7 +66,7 @@ def code_and_help(
     ):
         return "GOT0213", f"filter out `none`: {_without_none(node, name if name == text else None)}"
     if found == BOOL and accepts(FLOAT, wanted):
-        return "GOT0201", f"write `1 if {text if len(text) <= 40 else '...'} else 0`"
+        return "GOT0201", f"write `{_as_number(node)}`"
     if is_text(found) and accepts(FLOAT, wanted):
         return "GOT0201", f"`{wanted}(...)` parses a number from a text"
     if wanted == BOOL and (is_text(found) or isinstance(found, ListType | DictType)):
@@ -103,11 +103,15 @@ def _of_fields(wanted: RecordType, found: RecordType) -> str | None:
     return None
 
 
-def of_result(wanted: Type, pool: PoolType, many: bool) -> str | None:
-    """Advice about the end of a scheme that returns another type."""
+def of_result(wanted: Type, pool: PoolType, many: bool, returned: e.Expression | None) -> str | None:
+    """Advice about the end of a scheme that returns another type, by a `return` of an expression if there is
+    one."""
     if many and pool.single and isinstance(pool.type, ListType) and accepts(wanted, pool.type.element):
         return "a list is one thought: for its elements, end with `foreach x in it:` and `Pool() x`"
-    return code_and_help(e.Reference(NOWHERE, "it"), wanted, pool.type)[1] if pool.single else None
+    if not pool.single:
+        return None
+    _, help = code_and_help(returned or e.Reference(NOWHERE, "it"), wanted, pool.type)
+    return help if help is None or returned else help.replace("write `", "end with `Map() ", 1)
 
 
 def of_sum(node: e.Binary, left: Type, right: Type) -> str | None:
@@ -115,7 +119,7 @@ def of_sum(node: e.Binary, left: Type, right: Type) -> str | None:
     sides = ((node.left, left, node.right, right), (node.right, right, node.left, left))
     for side, type_, element, other in sides:
         if type_ == BOOL and accepts(FLOAT, other):
-            return code_and_help(side, FLOAT, BOOL)[1]
+            return of_operand(side, BOOL, "+", other)
         if isinstance(type_, ListType):
             texts = (format_expression(part) for part in (side, element))
             name, one = (text if len(text) <= 20 else "x" for text in texts)
@@ -134,9 +138,17 @@ def of_elements(node: e.Expression, found: Type) -> str | None:
     return f"write `keys({text})` or `values({text})`" if isinstance(found, DictType | RecordType) else None
 
 
-def of_product(side: Type, other: Type) -> str | None:
-    """Advice about a text or a list that is to be repeated."""
-    if not accepts(FLOAT, other):
+def _as_number(node: e.Expression) -> str:
+    text = format_expression(node)
+    return f"1 if {text if len(text) <= 40 else '...'} else 0"
+
+
+def of_operand(node: e.Expression, side: Type, operator: str, other: Type) -> str | None:
+    """Advice about an operand that is not a number: a condition, or a text or a list that is to be
+    repeated."""
+    if side == BOOL:
+        return f"write `({_as_number(node)})`"
+    if operator != "*" or not accepts(FLOAT, other):
         return None
     if is_text(side):
         return 'to repeat a text, write `join(["..." for i in range(n)])`'

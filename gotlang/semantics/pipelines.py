@@ -134,7 +134,9 @@ class PipelineChecker:
         else:
             at = f"this outputs {widen(pool.type if pool.single else ListType(pool.type))}"
             labels = (Label(node.result.span, "declared here"),)
-            instead = of_result(wanted, pool, signature.many)
+            last = node.body.statements[-1]
+            returned = last.value if isinstance(last, n.Return) else None
+            instead = of_result(wanted, pool, signature.many, returned)
             message = f"{scheme} must output {wanted}"
             self.report.error("GOT0201", message, span, at, labels=labels, help=instead)
 
@@ -390,9 +392,7 @@ class PipelineChecker:
         if found.type == ANY:
             return PoolType(ANY, True, pair.facts)  # an error before this one
         if not body.single:
-            first, help = node.body.statements[0], leaving_one(body.facts)
-            if isinstance(first, n.Step) and first.operation.text == "Generate":
-                help = "write `Aggregate()`: `Generate()` samples for each of the two"
+            help = _of_merge(node) or leaving_one(body.facts)
             message = "a merge must output one thought"
             self.report.error("GOT0307", message, span, "outputs any number", help=help)
         if not accepts(pair.type, body.type):
@@ -641,3 +641,15 @@ def _last(suite: n.Suite) -> n.Statement:
         return last
     returns = all(isinstance(branch.statements[-1], n.Return) for _, branch in last.branches)
     return _last(last.otherwise) if returns else last
+
+
+def _of_merge(node: n.Reduce) -> str | None:
+    """Advice about a merge that treats each of its two thoughts, where it must combine them."""
+    first, last = node.body.statements[0], node.body.statements[-1]
+    if isinstance(first, n.Step) and first.operation.text == "Generate":
+        return "write `Aggregate()`: `Generate()` samples for each of the two"
+    if isinstance(last, n.Step) and last.operation.text == "Map":
+        value = last.operands[0]
+        if {node.left.text, node.right.text} <= {x.name for x in walk(value) if isinstance(x, e.Reference)}:
+            return f"write `Pool() {format_expression(value)}`: `Map()` replaces each of the two"
+    return None
