@@ -78,6 +78,9 @@ class Polynomial:
     def __add__(self, other: Polynomial) -> Polynomial:
         if not (self.terms and other.terms):
             return self if self.terms else other
+        a, b = self.constant, other.constant
+        if a is not None and b is not None:
+            return Polynomial({(): a + b})
         terms = dict(self.terms)
         for product, factor in other.terms.items():
             terms[product] = terms.get(product, 0) + factor
@@ -299,6 +302,8 @@ def _short(low: Polynomial, high: Polynomial | None) -> Amount:
 
 
 def _shortened(formula: Polynomial) -> Polynomial:
+    if formula.constant is not None:
+        return formula
     if len(formula.terms) <= _MOST_TERMS and all(len(term) <= _MOST_FACTORS for term in formula.terms):
         return formula
     leaves = tuple(dict.fromkeys(formula.leaves))

@@ -8,6 +8,7 @@ the enclosing regions. Expressions are those of the syntax tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from typing import Any, Literal, NamedTuple, final
 
 from msgspec import Struct
@@ -80,8 +81,12 @@ class Step(_Placed, frozen=True):
     @property
     def own_fields(self) -> dict[str, Any]:
         """The fields of the step in addition to its name, type, count, pool and place."""
-        own = (name for name in self.__struct_fields__ if name not in Step.__struct_fields__)
-        return {name: getattr(self, name) for name in own}
+        return {name: getattr(self, name) for name in _own_names(type(self))}
+
+
+@cache
+def _own_names(kind: type[Step]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name not in Step.__struct_fields__)
 
 
 @final

@@ -7,7 +7,6 @@ and the sizes of their values.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ from gotlang.operations.ask import PERSON
 from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.person import FREE_OF_CHARGE
 from gotlang.runtime.render import examples, render
+from gotlang.semantics.builtins import str_
 from gotlang.templates import Template
 from gotlang.turns import holds_media
 from gotlang.types import (
@@ -95,7 +95,7 @@ class Sizes:
 
     def value(self, value: Any) -> int:
         """The tokens of a value as a prompt shows it."""
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = str_(value)
         return estimate_tokens(text) if self._models is None else _bytes(text)
 
     def _examples(self, prompt: Prompt) -> list[str | Message]:

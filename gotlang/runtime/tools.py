@@ -8,7 +8,6 @@ budget account for each of them, and the result does not depend on which ends fi
 from __future__ import annotations
 
 import inspect
-import json
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -26,6 +25,7 @@ from gotlang.runtime.execution import Execution, whole
 from gotlang.runtime.expansion import Expander
 from gotlang.runtime.graph import DONE, Frame, Handle, Operation, handle_of, path_key
 from gotlang.runtime.spaces import Ranks, inside
+from gotlang.semantics.builtins import str_
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import DYNAMIC, OptionalType
@@ -265,7 +265,7 @@ class _Talk:
         found = end.inputs[0]
         if found.state == DONE:
             values = [thought.value for thought in found.output]
-            self.results[at] = _shown(values[0] if len(values) == 1 else values)
+            self.results[at] = str_(values[0] if len(values) == 1 else values)
             self.made[at] = found.output
             return
         self.x.context.handled.append(path_key(inner))
@@ -273,8 +273,3 @@ class _Talk:
         # The program's path on this machine must be neither in prompts nor in the cache.
         reason = _PLACE.sub("", error.message.removeprefix("every thought failed: "))
         self.results[at] = f"Error: {reason}"
-
-
-def _shown(value: Any) -> str:
-    """A value as a model reads it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from msgspec import Struct
 
@@ -285,10 +285,13 @@ def count_difference(left: list[Any], right: list[Any]) -> int:
 # ---------------------------------------------------------------- texts
 
 
+_WRITTEN: Final = json.JSONEncoder(ensure_ascii=False)
+
+
 @_builtin(DYNAMIC, gives=STR)
 def str_(value: Any) -> str:
     """As a prompt shows it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else _WRITTEN.encode(value)
 
 
 @_builtin(_typed(TEXTS, gives=STR), _typed(TEXTS, STR, gives=STR))
