@@ -200,6 +200,12 @@ class StepCheck(Struct, frozen=True):
                 message = "at temperature 0 every sample is the same response"
                 help = "remove `retries`, or raise the temperature"
                 self.error("GOT0344", message, operand.span, "nothing to retry", help)
+            k = self._plainly(operand, "k")
+            cold = self._plainly(operand, "temperature") == 0 and self._given(operand, "seed") is None
+            if cold and isinstance(k, int) and k > 1:
+                message = f"at temperature 0 all {k} samples are the same response"
+                help = "remove `k`, or raise the temperature: `temperature=0.7`"
+                self.warning("GOT0509", message, self.node.span, help=help)
             return signature.result, signature.many
         for argument in operand.arguments:
             self.infer(argument.value, scope)
@@ -281,13 +287,17 @@ class StepCheck(Struct, frozen=True):
         return top is not None or self._plainly(operand, "logprobs") is True
 
     def _plainly(self, operand: e.Expression, name: str) -> Any:
-        """The constant setting of the step, or else of the prompt that an operand calls; None for any
-        other."""
+        """The value of a constant setting; None for any other."""
+        given = self._given(operand, name)
+        return given.value if isinstance(given, e.Constant) else None
+
+    def _given(self, operand: e.Expression, name: str) -> e.Expression | None:
+        """A setting of the step, or else of the prompt that an operand calls."""
         given, nodes = self.setting(name), self.symbols.nodes
         declared = nodes.get(operand.function.text) if isinstance(operand, e.Call) else None
         if given is None and isinstance(declared, n.Prompt):
             given = next((s.value for s in declared.settings if s.name.text == name), None)
-        return given.value if isinstance(given, e.Constant) else None
+        return given
 
     def shares(self) -> None:
         share, operand = self.setting("share"), self.node.operands[0]
