@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from gotlang.diagnostics import Fix, Report
+from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.returns import inner_suites
 from gotlang.semantics.skips import may_skip
 from gotlang.semantics.symbols import Symbols
@@ -66,8 +68,28 @@ def warn_unused_thoughts(suite: n.Suite, report: Report, until: e.Expression | N
                 labels.add(node.label)
         value = statement.value if isinstance(statement, n.Bind) else statement
         after = value.until if isinstance(value, n.RepeatBlock) else None
+        if isinstance(value, n.RepeatBlock) and after is not None and _is_constant(value, after):
+            message, help = (
+                "no round changes this condition",
+                "use `it`, the thought that a round leaves, or remove `until`",
+            )
+            report.warning("GOT0510", message, after.span, help=help)
         for inner in inner_suites(statement):
             warn_unused_thoughts(inner, report, after)
+
+
+def _is_constant(loop: n.RepeatBlock, until: e.Expression) -> bool:
+    """Whether it is certain that a condition has the same value after every round."""
+    changed = {*_CURRENT, *THOUGHT_FUNCTIONS, *([loop.counter.text] if loop.counter is not None else [])}
+    changed |= {node.name.text for node in walk(loop.body) if isinstance(node, n.Bind)}
+    for node in walk(until):
+        if isinstance(node, e.Reference) and node.name in {*changed, e.HOLE}:
+            return False
+        if isinstance(node, n.LabelReference) or (
+            isinstance(node, e.Call) and node.function.text not in BUILTINS  # it may be Python
+        ):
+            return False
+    return True
 
 
 def _takes_pool(statement: n.Statement) -> bool:
