@@ -117,10 +117,17 @@ def _unescaped(match: re.Match[str]) -> str:
 # ---------------------------------------------------------------- whole texts
 
 
-def strict(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError, also for NaN, endless digits and deep nesting."""
+def strict(text: str, *, data: bool = False) -> Any:
+    """The value of a JSON text. Raises ValueError, also for NaN, endless digits and deep nesting; with `data`
+    for a key that an object has twice, and for half of a character (`"\\ud83d"`) too."""
     try:
-        value = _DECODER.decode(text)
+        value = (_DATA_DECODER if data else _DECODER).decode(text)
+        if data and "\\ud" in text.lower():
+            try:
+                json.dumps(value, ensure_ascii=False).encode()
+            except UnicodeEncodeError as error:
+                half = ascii(error.object[error.start])[1:-1]
+                raise ValueError(f"`{half}` is half of a character; write both halves") from None
         brackets = text.count("[") + text.count("{")
         if brackets > DEEPEST and isinstance(value, list | dict) and _deeper(value):
             raise RecursionError
@@ -133,7 +140,17 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value")
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"duplicate key `{key}`")
+        found[key] = value
+    return found
+
+
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_DATA_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_unique)
 
 
 def _deeper(value: Any) -> bool:

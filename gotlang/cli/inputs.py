@@ -191,7 +191,7 @@ def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
     shown = "standard input" if path == "-" else path
     try:
         text = (sys.stdin.buffer.read() if path == "-" else read_bounded(path)).decode("utf-8-sig")
-        content = strict(text)
+        content = strict(text, data=True)
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}") from None
     except OSError as error:

@@ -289,12 +289,13 @@ def _json(path: Path, text: str) -> list[dict[str, Any]]:
 
 def _parsed(path: Path, text: str, line: int) -> Any:
     try:
-        return strict(text)
+        return strict(text, data=True)
     except json.JSONDecodeError as error:
         place = f"{path}, line {line + error.lineno - 1}, column {error.colno}"
         raise UsageError(f"{place}: {error.msg}") from None
     except ValueError as error:
-        raise UsageError(f"{path}, line {line}: {error}") from None
+        place = f"{path}, line {line}" if text.count("\n") < 2 else str(path)
+        raise UsageError(f"{place}: {error}") from None
 
 
 def _parquet(path: Path, most: int | None) -> Table:
