@@ -187,10 +187,14 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> RunOrder:
     def here(name: str) -> bool:
         return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
-    for name in _INPUTS:
-        if here(name) and chosen[name] is not None:
-            raise UsageError("--resume takes program and inputs from the run", help=f"remove `{name}`")
     record = History().find(chosen["resume"], kind="run")
+    given = [name for name in _INPUTS if here(name) and chosen[name] is not None]
+    if given:
+        written = ", ".join(f"`{chosen[name] if name == 'file' else f'--{name}'}`" for name in given)
+        raise UsageError(
+            f"--resume takes program and inputs from the run: {record.run} is a run of {_near(record.path)}",
+            help=f"remove {written}",
+        )
     settings = dict(chosen)
     # The history may be untrusted: it is treated as a file of the project.
     history = ConfigFile(Path(f"run {record.run}"), {})
@@ -203,18 +207,21 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> RunOrder:
             settings[name] = usable or _setting(context, name, history.permitted(option, value))
         except NotTrusted as error:
             raise NotTrusted(error.message, help=f"give `--{option}` again if it is yours") from None
-    path, folder = Path(record.path), Path.cwd()
-    if not path.is_file():
+    if not Path(record.path).is_file():
         raise UsageError(f"the program of run {record.run} no longer exists: {record.path}")
-    near = path.relative_to(folder) if path.is_relative_to(folder) else path
     wanted = settings["scheme"] or record.scheme
-    loaded = program(str(near), settings).with_baseline(wanted)
+    loaded = program(_near(record.path), settings).with_baseline(wanted)
     if digest(loaded.compilation.source) != record.sha256:
         complain("the program has changed since that run: changed prompts are requested again")
     scheme = loaded.scheme(wanted)
     check_inputs(scheme, record.inputs)
-    given = GivenInputs(record.inputs, record.truth)
-    return RunOrder(loaded, scheme.name, given, options_for(loaded, settings), chosen, settings, record.run)
+    inputs = GivenInputs(record.inputs, record.truth)
+    return RunOrder(loaded, scheme.name, inputs, options_for(loaded, settings), chosen, settings, record.run)
+
+
+def _near(path: str) -> str:
+    """A path as it is written in this folder."""
+    return str(Path(path).relative_to(Path.cwd()) if Path(path).is_relative_to(Path.cwd()) else path)
 
 
 def _setting(context: click.Context, name: str, value: Any) -> Any:

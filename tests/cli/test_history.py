@@ -322,3 +322,13 @@ def test_an_evaluation_that_fails_or_stops_is_recorded_so(gotc: Gotc, folder: Pa
     assert gotc("eval", "vote.got", "--data", "q.csv", "--max-calls", "1", "--no-cache").code == 3
     (run,) = gotc("runs", "--json").json()["runs"]
     assert run["state"] == "partial" and "calls" in run["error"]
+
+
+def test_resuming_a_run_of_another_program_names_both(gotc: Gotc) -> None:
+    Path("other.got").write_text("scheme other(n: int) -> int:\n    Pool() n\n")
+    assert gotc("run", "other.got", "--input", "n=3", "--as", "first").code == 0
+    refused = gotc("run", "vote.got", "--resume", "first", "--input", "question=why")
+    assert refused.code == 2
+    assert "first is a run of other.got" in refused.err
+    assert "help: remove `vote.got`, `--input`" in refused.err
+    assert gotc("run", "--resume", "first").code == 0
