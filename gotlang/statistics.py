@@ -215,6 +215,29 @@ def rows_to_decide(
     return needed - rows if needed < MOST_ROWS else None
 
 
+def chance_of_lead(
+    values: Sequence[float], rows: int, *, level: float = LEVEL, planned: int | None = None
+) -> float:
+    """The predicted probability that the interval of `rows` rows, of which `values` are the first, lies
+    entirely below 0; 0 to 1, and 0.5 if it cannot be known yet.
+
+    The interval is that of `mean_interval` if `planned` is None, else `confidence_sequence`. Rows that follow
+    are predicted to have the mean and the spread of those seen, with the uncertainty of that mean (predictive
+    power: Spiegelhalter, Freedman and Blackburn, 1986).
+    """
+    from statistics import NormalDist
+
+    seen = len(values)
+    mean, variance, below, above = _shape(values, 0.0)
+    if seen < FEWEST_ROWS or variance == 0 or rows <= seen:
+        return 0.5
+    spread = math.sqrt(variance * seen / (seen - 1))
+    reach = NormalDist().inv_cdf((1 + level) / 2) * spread / math.sqrt(rows)
+    if planned is not None:
+        reach = _reach(rows, variance, above, below, level, planned)
+    return NormalDist(mean, spread * math.sqrt((rows - seen) / (seen * rows))).cdf(-reach)
+
+
 def _shape(values: Sequence[float], unit: float) -> tuple[float, float, float, float]:
     """The mean, the variance, and the distances of the minimum and the maximum from the mean."""
     if not all(math.isfinite(value) for value in values):

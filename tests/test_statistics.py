@@ -16,6 +16,7 @@ from gotlang.metric import LARGEST, bounded
 from gotlang.statistics import (
     FEWEST_ROWS,
     Interval,
+    chance_of_lead,
     confidence_sequence,
     difference_interval,
     exact_sums,
@@ -231,3 +232,26 @@ def test_as_many_rows_as_told_decide() -> None:
     assert rows_to_decide([1.0, -1.0] * 20) is None
     assert rows_to_decide([1.0, -1.0] * 20 + [0.0001]) is None
     assert rows_to_decide([1.0]) is None
+
+
+def test_the_chance_of_a_lead_is_even_where_the_mean_is_at_the_bound() -> None:
+    pattern = [-1.3, 0.7] * 10
+    more = rows_to_decide(pattern, planned=100)
+    assert more is not None
+    assert chance_of_lead(pattern, 20 + more - 2, planned=100) < 0.5
+    assert 0.5 <= chance_of_lead(pattern, 20 + more, planned=100) < 0.53
+    worse = [-value for value in pattern]
+    assert chance_of_lead(worse, 20 + more, planned=100) < 0.1
+    for unknown in ([], [1.0] * 5, [1.0] * 20):
+        assert chance_of_lead(unknown, 40) == 0.5
+    assert chance_of_lead(worse, 20) == 0.5  # no further rows
+
+
+def test_chances_of_a_lead_come_true_as_often_as_they_say() -> None:
+    chance, told, true = random.Random(3), 0.0, 0
+    for _ in range(2000):
+        middle = chance.uniform(-1.5, 1.5)
+        values = [chance.gauss(middle, 1) for _ in range(40)]
+        told += chance_of_lead(values[:12], 40)
+        true += mean_interval(values, resamples=100).high < 0
+    assert told / 2000 == pytest.approx(true / 2000, abs=0.03)

@@ -27,6 +27,7 @@ from gotlang.tune.judge import (
     compare_front,
     compare_held_out,
     front_of,
+    is_settled,
     judged_point,
     pick,
 )
@@ -180,6 +181,44 @@ def test_intervals_of_a_front_hold_together(two: StudyPlan) -> None:
         with pytest.raises(UsageError) as error:
             pick(two, found, trials, wanted)
         assert told in f"{error.value.message} {error.value.help}"
+
+
+@pytest.mark.parametrize("by", [-3.0, -0.5, 0.0, 3.0])
+@pytest.mark.parametrize("bound", [0.0, 2.0])
+def test_rows_end_when_the_verdict_is_certain_or_better_is_improbable(
+    one: StudyPlan, by: float, bound: float
+) -> None:
+    trials = trials_of(one)
+    front = front_of(one, trials, [trials[4]])
+    after = rows(moved(BEFORE, by, 1.5), moved(COSTS, bound, 0.01))
+    seen = {0: rows(BEFORE, COSTS), 4: after}
+    found = compare_front(one, front, seen, same="", planned=60)
+    held = judged_point(found).held_out
+    assert held is not None
+    assert is_settled(one, found, 60, 60) is (by != -0.5 or bound > 0)
+    assert (held.verdict == "better") is (by == -3 and bound == 0)
+
+
+def test_rows_that_a_report_asks_for_are_run(one: StudyPlan) -> None:
+    trials = trials_of(one)
+    seen = {0: rows(BEFORE, COSTS), 4: rows(moved(BEFORE, -0.2, 1.5), COSTS)}
+    found = compare_front(one, front_of(one, trials, [trials[4]]), seen, same="", planned=48)
+    held = judged_point(found).held_out
+    assert held is not None and held.more_rows is not None and held.more_rows > 20
+    assert is_settled(one, found, 48, 48)
+    assert not is_settled(one, found, 40 + held.more_rows, 48)
+
+
+def test_a_point_that_is_not_better_runs_on_few_test_rows(tmp_path: Path) -> None:
+    plan = guess_plan(tmp_path, "train 8, test 100\nminimize error(result, target)\nvary style", rows=120)
+    same = (tmp_path / "guess_sim.py").read_text().replace("else 6", "else 20")
+    (tmp_path / "guess_sim.py").write_text(same)
+    ran = [
+        done.held_out.rows
+        for seed in range(4)
+        if (done := tune(replace(plan, seed=seed), folder=None)).held_out
+    ]
+    assert min(ran) < 50
 
 
 def test_with_one_objective_the_front_has_what_is_cheaper(one: StudyPlan) -> None:

@@ -1,9 +1,10 @@
 """Judges points on held-out rows: intervals, constraints, verdicts, and the front of points to choose from.
 
 All intervals of objectives hold simultaneously with 95%: each one's level is correspondingly higher
-(Bonferroni). There are interim looks before all planned rows were run, to stop once everything is certain,
-and more rows may follow: the intervals of the planned rows take the share `FIRST` of the error probability,
-and a confidence sequence, which is valid at all numbers of rows at once, the rest.
+(Bonferroni). There are interim looks before all planned rows were run, to stop once everything is certain or
+`better` has become improbable, and more rows may follow: the intervals of the planned rows take the share
+`FIRST` of the error probability, and a confidence sequence, which is valid at all numbers of rows at once,
+the rest.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from gotlang.statistics import (
     LEVEL,
     RESAMPLES,
     Interval,
+    chance_of_lead,
     confidence_sequence,
     mean_interval,
     rows_to_decide,
@@ -435,14 +437,40 @@ def waves(rows: int) -> list[int]:
     return [*found, rows]
 
 
-def is_certain(front: Sequence[FrontPoint]) -> bool:
-    """Whether more test rows would change no verdict: each objective is better, worse or no worse, each
-    constraint surely satisfied or surely violated."""
-    held = [p.held_out for p in front if p.trial.number and p.held_out is not None]
-    return all(
-        all(each.verdict != "not significant" for each in one.compared if each.verdict)
-        and all(c.excess.low > 0 or c.excess.high <= c.tolerance for c in one.constraints)
-        for one in held
+IMPROBABLE = 0.05
+"""A point runs on no more test rows once the probability that all of them would show it to be better, as
+predicted from those that ran, is below this."""
+
+
+def is_settled(plan: StudyPlan, front: Sequence[FrontPoint], rows: int, planned: int | None = None) -> bool:
+    """Whether to run no more of the `rows` test rows: the verdict on each point is certain, or `better` is
+    improbable. That never adds a false `better`: what is improbable keeps the verdict that it has. `planned`
+    is as in `compare_held_out`."""
+    original, once = front[0].measured, not planned or planned == rows
+
+    def hopeless(point: FrontPoint, held: HeldOut) -> bool:
+        level = 1 - (FIRST if once else 1 - FIRST) * (1 - held.compared[0].lead.level)
+
+        def chance(place: int) -> float:
+            sign, found = plan.objectives[place].sign, leads(point.measured, original, _objective(place))
+            values = [sign * lead for lead in found]
+            return chance_of_lead(values, rows, level=level, planned=None if once else planned)
+
+        return all(
+            held.compared[place].verdict != "better" and chance(place) < IMPROBABLE
+            for place in range(len(plan.objectives))
+        )
+
+    held = [(p, p.held_out) for p in front if p.trial.number and p.held_out is not None]
+    return all(_is_certain(one) or hopeless(point, one) for point, one in held)
+
+
+def _is_certain(held: HeldOut) -> bool:
+    """Whether more test rows would not change the verdict: each objective is better, worse or no worse, each
+    constraint surely satisfied; or a constraint is surely violated."""
+    return any(c.excess.low > _ROUNDING * abs(c.bound) for c in held.constraints) or (
+        all(each.verdict != "not significant" for each in held.compared if each.verdict)
+        and all(c.excess.high <= c.tolerance for c in held.constraints)
     )
 
 

@@ -46,7 +46,7 @@ from gotlang.tune.judge import (
     amount,
     compare_front,
     front_of,
-    is_certain,
+    is_settled,
     judged_point,
     named,
     pick,
@@ -302,7 +302,7 @@ class _Study:
         if kept.names:
             found = self._compared(named(trials, kept.names), kept.rows)
             ran = min(len(kept.rows.get(p.trial.number, ())) for p in self._judged(found))
-            if self.partial is None and ran < len(self.split.test) and not is_certain(found):
+            if self.partial is None and ran < len(self.split.test) and not self._settled(found):
                 self.partial = f"{UNFINISHED}: {ran} of {len(self.split.test)} test rows were run"
         else:
             best = best_of(self.plan, trials.values())
@@ -373,7 +373,7 @@ class _Study:
 
     async def _held_out(self, points: PointRunner, chosen: Sequence[FrontPoint]) -> list[FrontPoint]:
         """The front on the test rows, which are read only now: the original, the best point and, of several
-        objectives, the others as far as the budget lasts. They run in waves, until the verdicts are certain.
+        objectives, the others as far as the budget lasts. They run in waves, until the verdicts are settled.
         The first of several workers makes the calls; the others find the responses in the cache."""
         self.budget.allow(self.plan.budget)
         ROLE.set("held-out rows")
@@ -392,7 +392,7 @@ class _Study:
                         break
                 names = {p.trial.number: p.names for p in chosen}
                 self.store.keep(names, measured, planned=len(rows), partial=self.partial)
-                if self.partial is not None or is_certain(self._compared(chosen, measured)):
+                if self.partial is not None or self._settled(self._compared(chosen, measured)):
                     break
         return self._compared(chosen, measured)
 
@@ -400,6 +400,9 @@ class _Study:
         """The points that run on test rows: with several objectives all of them."""
         several = len(self.plan.objectives) > 1
         return [point for point in chosen if several or {"original", "best"} & {*point.names}]
+
+    def _settled(self, compared: Sequence[FrontPoint]) -> bool:
+        return is_settled(self.plan, compared, len(self.split.test), self.store.kept().planned)
 
     def _compared(
         self, chosen: Sequence[FrontPoint], measured: Mapping[int, Sequence[Measured]]
