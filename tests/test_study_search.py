@@ -262,6 +262,31 @@ def test_points_together_are_nearer_to_the_truth_than_each_alone() -> None:
     assert together < 0.6 * alone
 
 
+def test_no_single_scale_is_more_likely_than_that_of_the_fit() -> None:
+    rng = random.Random(4)
+    points: list[Point] = [{"x": x, "c": rng.choice("ab")} for x in range(21)]
+    values = np.array([hollow(point) + rng.gauss(0, 0.3) for point in points])
+    gaps, fitted = gaps_of(LINE, points), Surrogate()
+    fitted.posterior(gaps, range(21), values.tolist(), [0.09] * 21)
+
+    def likelihood(scales: Sequence[float]) -> float:
+        far = [gap / scale**2 for gap, scale in zip(gaps, scales, strict=True)]
+        root = [np.sqrt(5 * each) for each in (sum(far), *far)]
+        whole, *apart = ((1 + each + each * each / 3) * np.exp(-each) for each in root)
+        together, each, _ = fitted._mix
+        mixed = together * whole + each * sum(apart) / len(apart)
+        inner = fitted._signal * values.var() * mixed + (0.09 + 1e-6 * values.var()) * np.eye(21)
+        off = values - values.mean()
+        loss = float(off @ np.linalg.solve(inner, off)) + float(np.linalg.slogdet(inner)[1])
+        return -0.5 * loss - 0.5 * float((np.log(np.array(scales) / 0.6) ** 2).sum())
+
+    best = likelihood(fitted._scales)
+    for place in range(len(gaps)):
+        for scale in (0.2, 0.4, 0.8, 1.6, 3.2):
+            changed = [*fitted._scales[:place], scale, *fitted._scales[place + 1 :]]
+            assert likelihood(changed) <= best + 1e-9
+
+
 def test_points_without_a_dimension_have_a_covariance_with_those_that_have_it() -> None:
     """Other distances may have none: three places in a row that are all equally far from a fourth."""
     inner = tuple(Dimension(name, name, 3, 0, 9, whole=True) for name in "xyz")

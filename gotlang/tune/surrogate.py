@@ -70,7 +70,7 @@ class Surrogate:
             near = [gap[np.ix_(at, at)] for gap in gaps]
             self._fit(near, centered, wrong, spread, None if along is None else along[np.ix_(at, at)])
             self._known = len(at)
-        whole = spread * self._signal * _kernel(gaps, self._scales, self._mix, along)
+        whole = spread * self._signal * _Kernels(gaps, along).mixed(self._scales, self._mix)
         covariance = whole[:, at]
         inner = covariance[at] + wrong + np.diag(np.full(len(at), _NUGGET * spread))
         half = np.linalg.solve(np.linalg.cholesky(inner), covariance.T)
@@ -101,14 +101,19 @@ class Surrogate:
         """Find the most likely scales, signal and mix among a few candidates each."""
         import numpy as np
 
-        nugget = np.diag(np.full(len(values), _NUGGET * spread))
+        size, kernels = len(values), _Kernels(gaps, along)
+        noise = np.zeros((size + 1, size + 1))  # the values are a last row: its factor solves for them
+        noise[:size, :size] = errors + np.diag(np.full(size, _NUGGET * spread))
+        noise[size, :size] = values
+        noise[size, size] = 1 + float(values @ values) / (_NUGGET * spread)  # so large that there is a factor
 
-        def likelihood(scales: Sequence[float], signal: float, mix: Mix) -> float:
-            inner = signal * spread * _kernel(gaps, scales, mix, along) + errors + nugget
+        def likelihood(scales: list[float], signal: float, mix: Mix) -> float:
+            inner = noise.copy()
+            inner[:size, :size] += signal * spread * kernels.mixed(scales, mix)
             lower = np.linalg.cholesky(inner)
-            half = np.linalg.solve(lower, values)
+            half, whole = lower[size, :size], np.diag(lower)[:size]
             usual = 0.5 * float((np.log(np.array(scales) / _USUAL) ** 2).sum())
-            return -0.5 * float(half @ half) - float(np.log(np.diag(lower)).sum()) - usual
+            return -0.5 * float(half @ half) - float(np.log(whole).sum()) - usual
 
         scales = self._scales if len(self._scales) == len(gaps) else [0.8] * len(gaps)
         chosen = (self._signal, self._mix)
@@ -126,14 +131,30 @@ class Surrogate:
         self._scales, (self._signal, self._mix) = scales, chosen
 
 
-def _kernel(gaps: Sequence[Any], scales: Sequence[float], mix: Mix, along: Any) -> Any:
-    """The covariance of points: of all dimensions together, of each apart, and of the features."""
-    together, apart, features = mix
-    far = [gap / scale**2 for gap, scale in zip(gaps, scales, strict=True)]
-    out = together * _matern(sum(far))
-    if apart:
-        out = out + apart / len(far) * sum(map(_matern, far))
-    return out if along is None else out + features * along
+@final
+class _Kernels:
+    """The covariances of points, by scales and mix: of all dimensions together, of each apart, and of the
+    features. The kernels of the last scales are kept: of most that a fit tries, only one scale is new, or
+    none."""
+
+    def __init__(self, gaps: Sequence[Any], along: Any) -> None:
+        self._gaps, self._along = gaps, along
+        self._whole: tuple[list[float], Any] = [], None
+        self._apart: list[tuple[float, Any]] = [(0.0, None)] * len(gaps)
+
+    def mixed(self, scales: list[float], mix: Mix) -> Any:
+        """The covariance of all points, for a signal of 1."""
+        together, apart, features = mix
+        if self._whole[0] != scales:
+            far = (gap / scale**2 for gap, scale in zip(self._gaps, scales, strict=True))
+            self._whole = scales, _matern(sum(far))
+        out = together * self._whole[1]
+        if apart:
+            for place, (gap, scale) in enumerate(zip(self._gaps, scales, strict=True)):
+                if self._apart[place][0] != scale:
+                    self._apart[place] = scale, _matern(gap / scale**2)
+            out = out + apart / len(scales) * sum(kernel for _, kernel in self._apart)
+        return out if self._along is None else out + features * self._along
 
 
 def _matern(far: Any) -> Any:
