@@ -52,7 +52,8 @@ async def put_all(cache: Cache, entries: Sequence[Entry], size: int) -> None:
     """Put entries, so many at a time."""
     for start in range(0, len(entries), size):
         some = entries[start : start + size]
-        await asyncio.gather(*(cache.aput(key, request, {0: sample}) for key, request, sample in some))
+        puts = [cache.aput(key, request, {0: sample}) for key, request, sample in some]
+        await (asyncio.gather(*puts) if size > 1 else puts[0])
 
 
 class ByHand:

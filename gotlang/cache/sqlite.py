@@ -20,7 +20,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
@@ -150,7 +150,7 @@ class SqliteCache(DatabaseCache):
 
     def _put(self, puts: Sequence[Put]) -> Sequence[CacheError | None]:
         rows = [[(f"{put.key}:{number}", text) for number, text, _ in put.samples] for put in puts]
-        with self._writing, _explained(self.path, "write"):
+        with self._writing, _Explained(self.path, "write"):
             connection = self._opened()
             # IMMEDIATE waits for another process's write here, where waiting is allowed.
             connection.execute("BEGIN IMMEDIATE")
@@ -180,7 +180,7 @@ class SqliteCache(DatabaseCache):
     def remove(self, keys: Iterable[str]) -> int:
         removed = super().remove(keys)
         if removed:  # return the pages to the file system
-            with _explained(self.path, "write"), closing(_connect(self.path, readonly=False)) as connection:
+            with _Explained(self.path, "write"), closing(_connect(self.path, readonly=False)) as connection:
                 # `execute` would run one step of it, which is one page.
                 connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE);")
         return removed
@@ -201,7 +201,7 @@ class SqliteCache(DatabaseCache):
         self._puts.finish()
         if self._handle.close():
             try:
-                with self._writing, _explained(self.path, "write"):
+                with self._writing, _Explained(self.path, "write"):
                     if self._writer is not None:
                         self._writer.close()
                         self._writer = None
@@ -222,7 +222,7 @@ class SqliteCache(DatabaseCache):
 
     def _rows(self, statement: str, arguments: Any) -> list[Any]:
         self._handle.check()
-        with _explained(self.path, "read"), self._reading:
+        with _Explained(self.path, "read"), self._reading:
             return self._reader.execute(statement, arguments).fetchall()
 
     def _opened(self) -> sqlite3.Connection:
@@ -233,7 +233,7 @@ class SqliteCache(DatabaseCache):
 
     def _write(self, statements: Sequence[Statement]) -> list[int]:
         """Commit statements together; returns how many rows each one changed."""
-        with self._writing, _explained(self.path, "write"):
+        with self._writing, _Explained(self.path, "write"):
             if self._writer is None:
                 from gotlang.cache.writer import Writer
 
@@ -254,7 +254,7 @@ class SqliteCoordination(Database):
 
     def transaction(self, work: Callable[[Execute], _Result], *, durable: bool = False) -> _Result:
         self._handle.check()
-        with _explained(self.path, "write", "the file"):
+        with _Explained(self.path, "write", "the file"):
             connection = self._connection or self._open()
             if _identity(self.path) != self._file:
                 raise CacheError(
@@ -307,7 +307,7 @@ def _new_file(path: Path, what: str, statements: Iterable[str]) -> None:
     Raises CacheError."""
     if path.exists():
         return
-    with _explained(path, "create", what), closing(sqlite3.connect(":memory:")) as memory:
+    with _Explained(path, "create", what), closing(sqlite3.connect(":memory:")) as memory:
         for statement in statements:
             memory.execute(statement)
         memory.commit()
@@ -320,7 +320,7 @@ def _new_file(path: Path, what: str, statements: Iterable[str]) -> None:
 
 def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
     """Create the tables of a new file; refuse a file with others. Raises CacheError."""
-    with _explained(path, "open", "the file"):
+    with _Explained(path, "open", "the file"):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN IMMEDIATE")
         with connection:
@@ -334,14 +334,22 @@ def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
                 )
 
 
-@contextmanager
-def _explained(path: Path, doing: str, what: str = "the cache") -> Iterator[None]:
+@final
+class _Explained:
     """Turns SQLite's errors into CacheErrors; `doing` completes "cannot ... the cache"."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        cause, help = _CAUSES.get(_code(error), (str(error), _ANOTHER))
-        raise CacheError(f"cannot {doing} {what} {path}: {cause}", help=help) from error
+
+    __slots__ = ("doing", "path", "what")
+
+    def __init__(self, path: Path, doing: str, what: str = "the cache") -> None:
+        self.path, self.doing, self.what = path, doing, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            cause, help = _CAUSES.get(_code(error), (str(error), _ANOTHER))
+            raise CacheError(f"cannot {self.doing} {self.what} {self.path}: {cause}", help=help) from error
 
 
 def _code(error: BaseException | None) -> int:
@@ -351,7 +359,7 @@ def _code(error: BaseException | None) -> int:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        status = path.stat()
+        status = os.stat(path)
     except OSError:
         return None
     return status.st_dev, status.st_ino
@@ -392,7 +400,7 @@ def _connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
         side_files = path.with_name(path.name + "-wal").exists()
         mode = "mode=ro" if side_files or os.access(path.parent, os.W_OK) else "immutable=1"
     address = f"{path.absolute().as_uri()}?{mode}"
-    with _explained(path, "open"):
+    with _Explained(path, "open"):
         connection = sqlite3.connect(
             address, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
         )
@@ -412,7 +420,7 @@ def _check_format(connection: sqlite3.Connection, path: Path, *, readonly: bool)
     Raises CacheError."""
 
     def check() -> bool:
-        with _explained(path, "open"):
+        with _Explained(path, "open"):
             created = not readonly and not _schema(connection) and _create(connection)
             _check_tables(connection, path)
             if not readonly:
