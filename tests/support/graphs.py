@@ -18,6 +18,7 @@ from gotlang.runtime.context import Context
 from gotlang.runtime.expansion import Expander
 from gotlang.runtime.graph import DONE, READY, RUNNING, STATES, WAITING, Frame, Graph, Operation
 from gotlang.runtime.program_tables import ProgramTables
+from gotlang.runtime.watch import PythonWatch
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import ANY
 
@@ -172,7 +173,8 @@ class Built:
         self.graph = Graph()
         self.frame = Frame(None, None, None, {})
         missing = cast(Any, None)
-        context = Context(ProgramTables(ir.Program("t"), {}), self.graph, missing, missing, {}, {}, {})
+        tables = ProgramTables(ir.Program("t"), {}, PythonWatch(None))
+        context = Context(tables, self.graph, missing, missing, {}, {}, {})
         self.x = Expander(context)
         self.operations: list[Operation] = []
         for at, sources in enumerate(shape.sources):
