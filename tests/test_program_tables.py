@@ -9,9 +9,9 @@ from msgspec import structs
 
 from gotlang.ir import program as ir
 from gotlang.runtime import program_tables
+from gotlang.runtime.context import RunSettings
 from gotlang.runtime.program_tables import PartTable
 from gotlang.runtime.run import Runner
-from gotlang.runtime.watch import PythonWatch
 
 
 def test_a_part_that_is_gone_is_never_taken_for_another() -> None:
@@ -35,7 +35,7 @@ def test_a_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_known_of_a_program_is_not_of_another_one() -> None:
     missing = cast(Any, None)
-    runner = Runner(ir.Program("one"), missing, {}, {}, {}, missing, missing, PythonWatch(None))
+    runner = Runner(ir.Program("one"), missing, {}, {}, {}, RunSettings(), missing, missing)
     tables, other = runner.tables, structs.replace(runner, program=ir.Program("two"))
     assert runner.tables is tables is structs.replace(runner, params={"n": 1}).tables
     assert other.tables.program.name == "two"
