@@ -24,6 +24,7 @@ NAMES = (
     "wire",
     "byhand",
     "wall",
+    "speculation",
     "overhead",
     "million",
     "evaluating",

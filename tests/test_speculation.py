@@ -48,7 +48,8 @@ class Timed(Model):
     simulated: bool = False
     sent: list[int] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
-    first: int | None = None
+    starts: dict[str, int] = field(default_factory=dict)
+    """Where the samples of each request begin."""
 
     name, batch, price = "timed", 1, Price(1.0, 2.0)
 
@@ -57,8 +58,7 @@ class Timed(Model):
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         await permit.send()
-        self.first = first if self.first is None else min(first, self.first)
-        number = first - self.first
+        number = first - self.starts.setdefault(request.key(), first)
         self.sent.append(number)
         seconds = self.takes(number)
         await asyncio.sleep(seconds)
@@ -98,6 +98,17 @@ def test_with_one_at_a_time_nothing_is_sent_that_is_not_needed(body: str) -> Non
     spent = found.outcome.ledger.spent
     assert model.sent == [0, 1, 2, 3]
     assert (spent.calls, spent.requests, spent.uncertain_calls, found.outcome.wall_s) == (4, 4, 0, 4.0)
+
+
+@EITHER
+@pytest.mark.parametrize("limit", [1, 2, 4])
+def test_what_is_needed_for_certain_is_sent_first(body: str, limit: int) -> None:
+    """Of four operations that are ready at the same time, whose first samples are enough."""
+    model = Timed(said=("3", *SAID[1:]))
+    each = "".join(f"        {line}\n" for line in body.replace("(x)", "(y)").splitlines())
+    text = f"{HEAD}\nscheme main(x: int) -> list[int]:\n    foreach y in [1, 2, 3, 4]:\n{each}"
+    found = run_in_order(text, {"x": 1}, model, prefer="latency", concurrency=limit)
+    assert (found.value, model.sent) == ([3] * 4, [0] * 4)
 
 
 @EITHER
@@ -141,7 +152,7 @@ def test_a_sample_in_the_cache_comes_before_any_request(body: str) -> None:
     cache = MemoryCache()
     model = Timed()
     once = run(body, model, cache=cache, concurrency=1)
-    again = Timed(first=model.first)
+    again = Timed(starts=model.starts)
     found = run(body, again, cache=cache)
     assert again.sent == [] and found.cached == 4
     same = everything(found), everything(once)
@@ -154,7 +165,7 @@ def test_what_is_cached_in_part_asks_for_the_rest() -> None:
     cache, model = MemoryCache(), Timed()
     short = UNTIL.replace("8", "2")
     run(short, model, cache=cache)
-    again = Timed(first=model.first)
+    again = Timed(starts=model.starts)
     assert run(UNTIL, again, cache=cache, concurrency=1).value == 3
     assert again.sent == [2, 3]
 

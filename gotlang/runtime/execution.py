@@ -508,7 +508,7 @@ class ModelPromptCall(Struct, eq=False):
     def ask(self, number: int) -> Coroutine[Any, Any, list[Sample]]:
         """One sample, which is not recorded before `count`."""
         self.running.context.sampler.ask(1)
-        return self._asked((self.first + number,), False)
+        return self._asked((self.first + number,), False, ahead=number)
 
     def count(self, samples: Mapping[int, Sample]) -> float:
         """Record samples by number, each of a request of its own; returns the seconds that they took."""
@@ -519,7 +519,9 @@ class ModelPromptCall(Struct, eq=False):
             numbers = [0] * len(numbers)
         return await self.running.context.sampler.cached(self.key, [self.first + n for n in numbers])
 
-    def _asked(self, numbers: Sequence[int], batched: bool) -> Coroutine[Any, Any, list[Sample]]:
+    def _asked(
+        self, numbers: Sequence[int], batched: bool, ahead: int = 0
+    ) -> Coroutine[Any, Any, list[Sample]]:
         running = self.running
         return running.context.sampler.sample(
             self.model,
@@ -530,6 +532,7 @@ class ModelPromptCall(Struct, eq=False):
             batched=batched,
             timeout_s=self.timeout_s,
             hedge=self.hedge,
+            ahead=ahead,
             enough=self.enough,
             own=self.own,
         )

@@ -66,6 +66,8 @@ class _Pending(Struct, eq=False):
     timeout_s: float | None = None
     enough: Enough | None = None
     hedge: float | None = None
+    ahead: int = 0
+    """Samples before these that may show that they are not needed."""
     spare: bool = False
     """Whether another equal request is in flight, so that nothing is lost without this one."""
     numbers: list[int] = []
@@ -249,6 +251,7 @@ class Sampler:
         timeout_s: float | None = None,
         enough: Enough | None = None,
         hedge: float | None = None,
+        ahead: int = 0,
         own: bool = False,
     ) -> list[Sample]:
         """The samples of a request with these numbers, in their order.
@@ -256,11 +259,13 @@ class Sampler:
         `key` is the request's, `operation` the operation that requests them (None outside a graph). `batched`
         sends one request for all missing ones, if the endpoint supports `n`. `timeout_s` is the timeout of a
         response in seconds from when its request is sent; `enough` decides for a partial text whether it can
-        be ended; `hedge` is the quantile of latency after which a second request is sent; `own` are numbers
-        that no other operation of the run can request, so that nothing is kept for others. Raises nothing
-        unless it is cancelled: a sample that cannot be obtained is a MissingSample.
+        be ended; `hedge` is the quantile of latency after which a second request is sent; `ahead` is the
+        number of samples before these that may show that they are not needed: of equally urgent requests,
+        those that are surely needed are sent first. `own` are numbers that no other operation of the run can
+        request, so that nothing is kept for others. Raises nothing unless it is cancelled: a sample that
+        cannot be obtained is a MissingSample.
         """
-        pending = _Pending(model, request, key, operation, timeout_s, enough, hedge)
+        pending = _Pending(model, request, key, operation, timeout_s, enough, hedge, ahead)
         if own:
             pending.numbers += numbers
             if len(numbers) == 1 and self.store is None and hedge is None:  # as most are without a cache
@@ -423,8 +428,10 @@ class Sampler:
         """Send one request for these samples, unless another process does; those that it does not yield stay
         missing and are requested again."""
         model, queue, shared = pending.model, self.queue, self.shared(pending)
+        if pending.ahead:  # other operations that start now may request samples that are needed for certain
+            await asyncio.sleep(0)
         if waits := not queue.try_acquire(model.name):
-            await queue.acquire(model.name, partial(self._urgency, pending.operation), self.idle)
+            await queue.acquire(model.name, partial(self._urgency, pending), self.idle)
         try:
             if waits:  # the response whose slot this is may have shown that this request is not needed
                 await asyncio.sleep(0)
@@ -446,8 +453,9 @@ class Sampler:
         await self.look_again(pending, numbers)
         return None
 
-    def _urgency(self, operation: Operation | None) -> Any:
-        return (self.urgency(operation), operation.sequence) if operation is not None else ()
+    def _urgency(self, pending: _Pending) -> Any:
+        operation = pending.operation
+        return (self.urgency(operation), pending.ahead, operation.sequence) if operation is not None else ()
 
     def shared(self, pending: _Pending) -> Coordination | None:
         """The coordination with other processes for such a request; None for one that belongs to this run."""
