@@ -11,7 +11,8 @@ not (see `Amount.count`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from hashlib import sha256
 from typing import final
 
@@ -31,7 +32,7 @@ _NEEDS_NO_PARENTHESES = lazy_pattern(r"[\w.]+(\(.*\))?")
 
 
 @final
-class Atom(Struct, frozen=True):
+class Atom(Struct, frozen=True, cache_hash=True):
     """A symbolic number; atoms with the same text are equal. `parts` are the atoms that it is computed from,
     which have no parts themselves."""
 
@@ -54,9 +55,7 @@ Product = tuple[Atom, ...]
 
 @final
 class Polynomial:
-    """A sum of products with coefficients. Frozen; equal if the sums are equal."""
-
-    __slots__ = ("terms",)
+    """A sum of products with coefficients. Frozen; equal sums are equal. Its bounds are computed once."""
 
     def __init__(self, terms: Mapping[Product, float]) -> None:
         self.terms = {product: factor for product, factor in terms.items() if factor}
@@ -122,12 +121,12 @@ class Polynomial:
         """The leaves of its atoms."""
         return (leaf for atom in self.atoms for leaf in atom.leaves)
 
-    @property
+    @cached_property
     def low(self) -> float:
         """A lower bound: its minimum if it is monotonic in each atom, otherwise possibly less."""
         return self._end(-math.inf, self._slopes)
 
-    @property
+    @cached_property
     def high(self) -> float:
         """An upper bound, likewise."""
         return self._end(math.inf, self._slopes)
@@ -135,11 +134,10 @@ class Polynomial:
     def _end(self, side: float, slopes: Mapping[Atom, float]) -> float:
         """A bound on the `side`: each atom is at the end that its slope leads to, or, if the slope is
         unknown, at the end that is worst in each product."""
-
-        def value(atom: Atom, factor: float) -> float:
-            return atom.high if (slopes.get(atom) or factor) * side > 0 else atom.low
-
-        ends = [_times(f, (value(atom, f) for atom in product)) for product, f in self.terms.items()]
+        ends = [
+            _times(f, [atom.high if (slopes.get(atom) or f) * side > 0 else atom.low for atom in product])
+            for product, f in self.terms.items()
+        ]
         return side if side in ends else sum(ends)
 
     @property
@@ -158,7 +156,7 @@ class Polynomial:
             slopes[atom] = 1 if low >= 0 else -1 if high <= 0 else 0
         return slopes
 
-    @property
+    @cached_property
     def least(self) -> float:
         """A lower bound for all inputs and params."""
         return sum(
@@ -166,7 +164,7 @@ class Polynomial:
             for product, factor in self.terms.items()
         )
 
-    @property
+    @cached_property
     def most(self) -> float:
         """An upper bound for all inputs and params."""
         return sum(
@@ -190,7 +188,7 @@ class Polynomial:
         return "-" + text[2:] if text.startswith("- ") else text
 
 
-def _times(factor: float, values: Iterator[float]) -> float:
+def _times(factor: float, values: Iterable[float]) -> float:
     """A product in which 0 times infinity is 0."""
     for value in values:
         factor = 0 if factor == 0 or value == 0 else factor * value

@@ -288,9 +288,7 @@ def _last_score(program: Program, scheme: Scheme) -> ir.Score | None:
 
 def _help(program: Program, scheme: Scheme) -> str | None:
     """How to change the program so that results have a score; None for a program without any score."""
-    used = [
-        step for body in program.bodies.values() for step in body.all_steps() if isinstance(step, ir.Score)
-    ]
+    used = [step for step in program.steps if isinstance(step, ir.Score)]
     if not used:
         return None
     takes = {each.name: each.parameters for each in program.prompts}

@@ -17,6 +17,7 @@ from gotlang.amounts import SIGNED, UNWRITTEN, ZERO, Amount, Atom, Polynomial
 from gotlang.estimate.estimator import Estimator, TokenCounter
 from gotlang.flows import Bill, Flow, FlowScope, Guess
 from gotlang.ir import program as ir
+from gotlang.operations.sampled import SampledStep
 from gotlang.span import Span
 from gotlang.types import FLOAT, ListType, Type, accepts
 
@@ -143,9 +144,11 @@ def estimate(
     values = {param.name: param.default for param in program.params} | dict(params or {})
     given: Any = {"inputs": inputs, "params": values, "wave": wave}
     plain, amounts = costs_of(program, scheme, counter, early=False, **given)
-    early, _ = costs_of(program, scheme, counter, early=True, **given)
-    at_once, _ = costs_of(program, scheme, counter, early=True, at_once=True, **given)
-    ahead, _ = costs_of(program, scheme, counter, early=True, ahead=True, **given)
+    early = at_once = ahead = plain
+    if may_stop_early(program):
+        early, _ = costs_of(program, scheme, counter, early=True, **given)
+        at_once, _ = costs_of(program, scheme, counter, early=True, at_once=True, **given)
+        ahead, _ = costs_of(program, scheme, counter, early=True, ahead=True, **given)
     decided = {param.name for param in program.params}
     formulas = [formula for amount in amounts for formula in (amount.low, amount.high) if formula is not None]
     leaves = dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves)
@@ -153,6 +156,11 @@ def estimate(
     used = program.reached(scheme)
     shown = {name: value for name, value in values.items() if name in used}
     return Estimate(scheme.name, shown, inputs is not None, plain, early, at_once, ahead, unknown, prices)
+
+
+def may_stop_early(program: ir.Program) -> bool:
+    """Whether some sampling may end before all of its samples; otherwise early stopping changes no cost."""
+    return any(isinstance(step, SampledStep) and (step.until or step.stop) for step in program.steps)
 
 
 def costs_of(

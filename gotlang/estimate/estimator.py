@@ -186,6 +186,7 @@ class Estimator:
         self._evaluate = Evaluator({score.name: score for score in program.scores})
         self._prompts = {prompt.name for prompt in program.prompts}
         self._asking_scores = {score.name for score in program.scores if score.body.steps}
+        self._read: dict[int, tuple[e.Expression, dict[str, None], bool]] = {}
 
     @property
     def exhausted(self) -> bool:
@@ -212,7 +213,7 @@ class Estimator:
                     return self.guess(then if holds else otherwise, names)
                 return self.guess(then, names).or_(self.guess(otherwise, names))
         value = self._value(node, names)
-        chosen = any(names[name].chosen for name in free_names(node) if name in names)
+        chosen = any(names[name].chosen for name in self._reads(node)[0] if name in names)
         if value is not UNKNOWN:
             known = self.known(value, chosen=chosen)
             if known.number is None or not chosen:
@@ -274,15 +275,21 @@ class Estimator:
 
     def _value(self, node: e.Expression, names: Names) -> Any:
         """The value of an expression whose names are all known."""
-        free = free_names(node)
-        if any(name not in names or not names[name].known for name in free):
-            return UNKNOWN
-        if any(isinstance(n, e.Call) and n.function.text not in self._functions for n in walk(node)):
+        free, computable = self._reads(node)
+        if not computable or any(name not in names or not names[name].known for name in free):
             return UNKNOWN
         try:
             return self._evaluate(node, _KnownValues(names))
         except EvaluationError:
             return UNKNOWN
+
+    def _reads(self, node: e.Expression) -> tuple[dict[str, None], bool]:
+        """The free names of an expression, and whether all functions in it are known; the same expressions
+        are estimated over and over."""
+        if id(node) not in self._read:
+            calls = (n.function.text for n in walk(node) if isinstance(n, e.Call))
+            self._read[id(node)] = node, free_names(node), all(name in self._functions for name in calls)
+        return self._read[id(node)][1:]
 
     def _opaque(self, node: e.Expression, value: Any) -> Amount:
         """A number as an atom that its text stands for."""

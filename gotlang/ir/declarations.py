@@ -241,15 +241,17 @@ class Program(Frozen, frozen=True):
     @property
     def questions(self) -> set[str]:
         """The prompts that people are asked."""
-        return {step.prompt for step in self._steps() if isinstance(step, Ask)}
+        return {step.prompt for step in self.steps if isinstance(step, Ask)}
 
     @property
     def asked(self) -> set[str]:
         """The prompts for models: all except those that are only for people."""
-        by_models = {getattr(step, "prompt", "") for step in self._steps() if not isinstance(step, Ask)}
+        by_models = {getattr(step, "prompt", "") for step in self.steps if not isinstance(step, Ask)}
         return {prompt.name for prompt in self.prompts} - (self.questions - by_models)
 
-    def _steps(self) -> Iterator[Step]:
+    @property
+    def steps(self) -> Iterator[Step]:
+        """All steps of its scores and schemes, those of blocks too."""
         return (step for body in self.bodies.values() for step in body.all_steps())
 
     @property

@@ -38,8 +38,7 @@ def rewrite_region(body: ir.Region, change: Rewrite) -> ir.Region:
 
 def schemes_invoked(program: ir.Program) -> set[str]:
     """The schemes that schemes or scores call; any other runs only by itself, on plain inputs."""
-    steps = (step for body in program.bodies.values() for step in body.all_steps())
-    return {step.scheme for step in steps if isinstance(step, ir.Invoke)}
+    return {step.scheme for step in program.steps if isinstance(step, ir.Invoke)}
 
 
 def values_in(program: ir.Program, owner: ir.Scheme | ir.ScoreFunction, *, plain: bool) -> set[str]:

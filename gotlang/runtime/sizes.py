@@ -64,6 +64,7 @@ class Sizes:
         self._options = options
         self._models = models
         self._shown: dict[int, tuple[Prompt, list[str | Message]]] = {}
+        self._prices: dict[str | None, tuple[float, float] | None] = {}
         self.spread = 1 if models is None else _SPREAD
 
     def price_of(self, name: str | None) -> Price | None:
@@ -77,11 +78,11 @@ class Sizes:
         return price_of_model(model_spec(name, self._model, self._options.declared), self._options)
 
     def price(self, model: str | None) -> tuple[float, float] | None:
-        """US dollars of an input and of an output token."""
-        price = self.price_of(model)
-        if price is None:
-            return None
-        return price.input_per_million / 1e6, price.output_per_million / 1e6
+        """US dollars of an input and of an output token. Looked up once for each model."""
+        if model not in self._prices:
+            price = self.price_of(model)
+            self._prices[model] = price and (price.input_per_million / 1e6, price.output_per_million / 1e6)
+        return self._prices[model]
 
     def image(self, name: Any) -> int:
         """The maximum tokens of an image, by the model's name as for `price_of`; UNKNOWN for any model."""
