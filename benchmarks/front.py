@@ -6,9 +6,9 @@ its files.
 Each study (`benchmarks/front.got`) has 60 trials, 50 train and 50 test rows. Its intervals on the test rows
 are simultaneous; they are compared with the means over all rows of the data, run with new samples at each
 point. Each point is then picked from the stored study, its file written, read, and run on the test rows: its
-mistakes and its cost there must be those reported. `of trials` is the money of the study as a share of what
-60 trials cost that run the untuned program on the train rows, without a cache. Each study appends a line to
-`--out`, so that the benchmark can be interrupted and continued.
+mistakes, its cost and its seconds there must be those reported. `of trials` is the money of the study as a
+share of what 60 trials cost that run the untuned program on the train rows, without a cache. Each study
+appends a line to `--out`, so that the benchmark can be interrupted and continued.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def settings(plan: StudyPlan, seed: int) -> Options:
 
 
 def as_promised(done: StudyResult, folder: Path) -> bool:
-    """Whether the file of the picked point makes on the test rows the mistakes that the study says, and costs
-    as much, without what the study has in its cache."""
+    """Whether the file of the picked point makes on the test rows the mistakes that the study says, costs as
+    much and takes as long, without what the study has in its cache."""
     assert done.picked is not None and done.picked.held_out is not None
     file = folder / "picked.json"
     done.tuned.write(file)
@@ -87,8 +87,8 @@ def as_promised(done: StudyResult, folder: Path) -> bool:
             options=settings(done.plan, done.plan.seed or 0),
         )
     )
-    ran = [fmean(run.score or 0.0 for run in found.runs), fmean(run.usd or 0.0 for run in found.runs)]
-    said = [each.tuned for each in done.picked.held_out.compared[:2]]
+    ran = [fmean(getattr(run, name) or 0.0 for run in found.runs) for name in ("score", "usd", "seconds")]
+    said = [each.tuned for each in done.picked.held_out.compared[:3]]
     return all(a is not None and abs(a - b) <= 1e-6 * abs(b) for a, b in zip(said, ran, strict=True))
 
 
