@@ -88,6 +88,22 @@ def test_rows_that_were_lost_just_before_the_model_responds_again_do_not_count(
     assert told(found) == told(alone)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_study_that_is_interrupted_goes_on_where_it_was(
+    folder: Path, alone: dict[str, Any], number: signal.Signals
+) -> None:
+    with OpenAIServer(answer) as server:
+        worker = start(*command(server), cwd=folder)
+        wait(lambda: len(server.requests) >= 40)
+        worker.send_signal(number)
+        _, err = worker.communicate(timeout=60)
+        assert worker.returncode == 130 and "Traceback" not in err
+        assert "interrupted; the same command continues the study" in err
+        (record,) = json.loads(gotc("runs", "--json", cwd=folder).stdout)["runs"]
+        assert record["state"] == "interrupted"
+        assert told(document(gotc(*command(server), cwd=folder))) == told(alone)
+
+
 def test_a_study_outlasts_minutes_without_the_model_and_says_so(folder: Path, alone: dict[str, Any]) -> None:
     """By two workers, of which one is killed in the midst of it and started again."""
     lasts, away = OUTAGE_S or 240 / SCALE, list[float]()
