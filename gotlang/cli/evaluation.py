@@ -119,10 +119,10 @@ class EvaluationJob:
 
         progress, journal = self.progress, self.journal
 
-        def interrupted_at_once() -> None:
-            journal.end("interrupted", progress.spent)
+        def end(state: State, error: str | None = None) -> None:
+            journal.end(state, progress.spent, error=error)
 
-        interrupts = Interrupts(progress, interrupted_at_once)
+        interrupts = Interrupts(progress, end)
 
         def on_session(session: Session) -> None:
             interrupts.attach(session)
@@ -155,10 +155,10 @@ class EvaluationJob:
                     **settings,
                 )
             except (asyncio.CancelledError, KeyboardInterrupt):
-                interrupted_at_once()
+                end("interrupted")
                 raise Interrupted(proceed(self.options)) from None
             except GotError as error:
-                journal.end("failed", progress.spent, error=error.message)
+                end("failed", error.message)
                 raise
         self._recorded(found)
         return found

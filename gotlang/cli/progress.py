@@ -31,6 +31,7 @@ from gotlang.runtime.sampler.events import (
 
 if TYPE_CHECKING:
     from gotlang.api import Options, Session
+    from gotlang.report.history import State
     from gotlang.result import Spent
 
 EVERY_S = 5.0
@@ -405,13 +406,15 @@ def terminable() -> Iterator[None]:
 @final
 class Interrupts:
     """Within its block, the first SIGINT or SIGTERM stops the attached session, and the next one cancels the
-    task that it was attached in; if that does not help within a second, `forget` is called and the process
-    ends.
+    task that it was attached in; if that does not help within a second, `end` is called with the state of the
+    run and an error, and the process ends.
     """
 
-    def __init__(self, progress: Progress, forget: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, progress: Progress, end: Callable[[State, str | None], object] = lambda *_: None
+    ) -> None:
         self._progress = progress
-        self._forget = forget
+        self._end = end
         self._attached: tuple[Session, asyncio.AbstractEventLoop, asyncio.Task[Any] | None] | None = None
         self._before: dict[int, Any] = {}
         self._deadline: threading.Timer | None = None
@@ -466,12 +469,12 @@ class Interrupts:
     def _fail(self, words: str) -> None:
         if self.count:
             self._leave()
-        self._forget()
+        self._end("failed", words)
         message(words, "a function must not catch every exception, as `except:` does")
         os._exit(FAILED)
 
     def _leave(self) -> None:
-        self._forget()
+        self._end("interrupted", None)
         complain("stopped immediately; completed calls are cached")
         os._exit(INTERRUPTED)
 

@@ -355,7 +355,7 @@ def _execute(order: RunOrder, on_unrecorded: Callable[[UsageError], None]) -> tu
                 yield from operations(outcome.graph, order.sources, asks, outcome.failures)
 
         interrupts = stack.enter_context(
-            Interrupts(progress, lambda: journal.end("interrupted", progress.spent))
+            Interrupts(progress, lambda state, error: journal.end(state, progress.spent, error=error))
         )
         stack.enter_context(display(progress, quiet=quiet or stream))
         try:

@@ -149,6 +149,7 @@ def test_a_function_that_cannot_be_interrupted_ends_the_process(tmp_path: Path) 
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "error: `spin` took longer than 0.1 s, and cannot be interrupted" in err
+    assert only_run(tmp_path)["state"] == "failed"
 
 
 def test_a_killed_run_is_known_and_goes_on_by_its_name(tmp_path: Path) -> None:
