@@ -12,13 +12,15 @@ from gotlang.syntax.expressions import Argument, Expression, Identifier, Node
 _Any = TypeVar("_Any", bound=Node)
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The nodes directly inside a node, in the order of the text."""
+    found: list[Node] = []
     for value in astuple(node):
         if isinstance(value, Node):
-            yield value
-        elif isinstance(value, tuple):
-            yield from nodes_in(value)
+            found.append(value)
+        elif value and isinstance(value, tuple):
+            found.extend(nodes_in(value))
+    return found
 
 
 def nodes_in(value: Any) -> Iterator[Node]:
@@ -36,9 +38,7 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         top = stack.pop()
         yield top
-        inner = [*children(top)]
-        inner.reverse()
-        stack += inner
+        stack += reversed(children(top))
 
 
 def rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
