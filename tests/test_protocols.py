@@ -11,10 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anthropic
 import openai
 import pytest
-from google import genai
 from support.asking import KEY, Told, a_request
 from support.clocks import FakeTime
 from support.openai_server import (
@@ -177,6 +175,8 @@ def by_responses(root: str, image: str) -> None:
 
 
 def by_messages(root: str, image: str) -> None:
+    import anthropic
+
     client = anthropic.Anthropic(api_key=KEY, base_url=root, max_retries=0)
     # The SDK's own version of the API has no temperature.
     client.messages.create(
@@ -214,6 +214,8 @@ def by_messages(root: str, image: str) -> None:
 
 
 def by_gemini(root: str, image: str) -> None:
+    from google import genai
+
     types = genai.types
     client = genai.Client(api_key=KEY, http_options=types.HttpOptions(base_url=root, api_version="v1beta"))
     tool = types.FunctionDeclaration(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ def programs() -> dict[str, str]:
     return found
 
 
+@cache
 def cases() -> dict[str, str]:
     """Every program without syntax errors among the golden cases, by its place."""
     found = {}
