@@ -42,7 +42,7 @@ import random
 import re
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -141,6 +141,7 @@ class _Declared(Struct, forbid_unknown_fields=True):
     per_token_s: NotNegative | UnsetType = UNSET
 
 
+@lru_cache(maxsize=64)
 def declared_models(source: str, place: str) -> dict[str, dict[str, float]]:
     """The models that the text of a simulator declares, by name, read without running it: prices in US
     dollars per million tokens, and `base_s` and `per_token_s` of the latency. Raises UsageError.

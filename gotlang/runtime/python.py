@@ -10,9 +10,10 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack, suppress
+from functools import lru_cache
 from pathlib import Path
 from traceback import extract_tb
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
 from gotlang import trust
@@ -46,7 +47,7 @@ def load_module(path: Path, what: str) -> ModuleType:
         raise UsageError(f"{what}: file not found: {path}")
     name = f"gotlang_program_{path.stem}_{abs(hash(path)):x}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if spec is None:
         raise UsageError(f"{what}: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -54,7 +55,7 @@ def load_module(path: Path, what: str) -> ModuleType:
     sys.path.insert(0, str(path.parent))
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
-        spec.loader.exec_module(module)
+        exec(_compiled(path.read_bytes(), str(path)), vars(module))  # noqa: S102 (as an import does)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # including `sys.exit()` at the end of a script
@@ -64,6 +65,12 @@ def load_module(path: Path, what: str) -> ModuleType:
         sys.dont_write_bytecode = before
         sys.path.remove(str(path.parent))
     return module
+
+
+@lru_cache(maxsize=64)
+def _compiled(source: bytes, path: str) -> CodeType:
+    """The code of a Python file: each session loads it anew, and most of the time it is what it was."""
+    return compile(source, path, "exec", dont_inherit=True)
 
 
 def _where(error: BaseException, path: Path) -> str:
