@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import TYPE_CHECKING, final
 
 from msgspec import Struct, structs
@@ -147,7 +148,7 @@ def check(
 
 def _with_returns(modules: tuple[n.Module, ...], report: Report) -> tuple[tuple[n.Module, ...], set[int]]:
     """Modules whose schemes return only at their end, and the statements for which no further errors are
-    reported."""
+    reported. A module without a `return` stays the same object, so that its rewrites are checked as trees."""
     found, wrong = [], set[int]()
     for module in modules:
         declarations = list(module.declarations)
@@ -155,7 +156,8 @@ def _with_returns(modules: tuple[n.Module, ...], report: Report) -> tuple[tuple[
             if isinstance(d, n.Scheme):
                 declarations[at], broken = with_returns(d, report)
                 wrong |= broken
-        found.append(structs.replace(module, declarations=tuple(declarations)))
+        same = all(map(is_, declarations, module.declarations))
+        found.append(module if same else structs.replace(module, declarations=tuple(declarations)))
     return tuple(found), wrong
 
 
