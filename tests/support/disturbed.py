@@ -43,8 +43,8 @@ study near:
 """
 AT_ONCE = 8
 """Requests of a worker at a time."""
-LOST = 6
-"""The exit code of a worker whose storage failed."""
+LOST = (6, 2)
+"""The exit codes of a worker whose storage failed, and of one that started while it was away."""
 Event = tuple[int, Literal["kill", "outage", "restart"]]
 """After how many answers what happens."""
 
@@ -158,7 +158,7 @@ class _Disturbed:
     sooner: bool
     storage: tuple[str, ...] = ()
     away_until: float = 0.0
-    keys: Iterator[int] = field(default_factory=lambda: iter(range(1000)))
+    keys: Iterator[int] = field(default_factory=lambda: iter(range(50)))
     gone: list[tuple[str, float]] = field(default_factory=list)
     """Whose requests may have been lost, by the key that they had, and when."""
 
@@ -186,7 +186,7 @@ class _Disturbed:
     def _charged(self, running: list[tuple[str, subprocess.Popen[bytes]]]) -> int:
         """How many requests were charged so far. Workers whose storage was lost are started again."""
         for number, (key, worker) in enumerate(running):
-            if self.storage and worker.poll() == LOST:
+            if self.storage and worker.poll() in LOST:
                 self.gone.append((key, time.monotonic()))
                 running[number] = self._begin(number)
         return len(charged(self.server))
@@ -212,7 +212,7 @@ class _Disturbed:
                     running[place] = self._begin(place)
                     place = (place + 1) % workers
             for number, (_, worker) in enumerate(running):
-                while (code := worker.wait(self.away_s + 180)) == LOST and self.storage:
+                while (code := worker.wait(self.away_s + 180)) in LOST and self.storage:
                     _, worker = running[number] = self._begin(number)
                 assert code == 0, (self.folder / "said").read_text()
         finally:
