@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import is_
 from typing import Any, TypeVar, cast
 
 from msgspec.structs import astuple
@@ -56,16 +57,16 @@ def mapped(
         if isinstance(value, Node):
             return mapped(value, change, moved)
         if isinstance(value, tuple):
-            items = tuple(inside(item) for item in value)
-            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+            items = tuple(map(inside, value))
+            return value if all(map(is_, items, value)) else items
         return value
 
-    fields = node.__struct_fields__[1:]
-    values = [inside(getattr(node, name)) for name in fields]
+    before = astuple(node)
+    after = list(map(inside, before))
     new = node
-    if any(value is not getattr(node, name) for name, value in zip(fields, values, strict=True)):
+    if not all(map(is_, after, before)):
         kind: Any = type(node)
-        new = kind(node.span, *values)
+        new = kind(*after)
         if moved is not None:
             moved(node, new)
     return cast(_Any, change(new))
@@ -73,11 +74,10 @@ def mapped(
 
 def with_parts(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """An expression with its direct subexpressions changed; the same object if none was."""
+    before = astuple(node)
+    after = [_changed(value, change) for value in before]
     kind: Any = type(node)
-    values = {slot: _changed(getattr(node, slot), change) for slot in node.__struct_fields__[1:]}
-    if all(values[slot] is getattr(node, slot) for slot in values):
-        return node
-    return cast(Expression, kind(node.span, **values))
+    return node if all(map(is_, after, before)) else cast(Expression, kind(*after))
 
 
 def _changed(value: Any, change: Callable[[Expression], Expression]) -> Any:
@@ -92,5 +92,5 @@ def _changed(value: Any, change: Callable[[Expression], Expression]) -> Any:
             return change(cast(Expression, value))
         case tuple():
             items = tuple(_changed(item, change) for item in value)
-            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+            return value if all(map(is_, items, value)) else items
     return value
