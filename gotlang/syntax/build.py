@@ -182,7 +182,7 @@ class TreeBuilder(ExpressionBuilder):
         name, parameters, direction, best, failed = head
         return n.Metric(self._until(span, body), name, parameters, direction, best, failed, body)
 
-    metric_head = score_head
+    metric_head = operation = score_head
 
     def lost_metric(self, span, _hole):
         return *self._signature(span), "higher", None, None
@@ -222,8 +222,7 @@ class TreeBuilder(ExpressionBuilder):
         *drawn, value, share, times, within = parts
         return n.Test(span, name, tuple(drawn), value, share, times and int(times), within or ())
 
-    def drawn(self, span, names, generator):
-        return n.Drawn(span, names, generator)
+    drawn = n.Drawn
 
     parameters = inputs = operand_inputs = variables = every
     input = n.TypedName
@@ -486,9 +485,6 @@ class TreeBuilder(ExpressionBuilder):
             self.problems.append(without_parentheses(name.text, name.span))
         return n.Step(span, name, settings, operands or (), again)
 
-    def operation(self, _span, *parts):
-        return parts
-
     def member_operation(self, _span, module, name, settings):
         if not isinstance(module, e.Reference):
             self._problem("GOT0001", f"unexpected `{name.text}`", name.span, "write `module.Operation(...)`")
@@ -513,8 +509,7 @@ class TreeBuilder(ExpressionBuilder):
     def again(self, span, name, settings):
         return n.Step(span, name, settings, ())
 
-    def repeated(self, span, again, body):
-        return n.Repeated(self._until(span, body), again, body)
+    repeated = _block(n.Repeated)
 
     def repeated_call(self, span, value, again):
         return n.Repeated(span, again, n.Suite(value.span, (n.Evaluate(value.span, value),)), True)
@@ -560,8 +555,7 @@ class TreeBuilder(ExpressionBuilder):
     def try_(self, span, body, otherwise):
         return n.Try(self._until(span, otherwise or body), body, otherwise or body)
 
-    def skip(self, span):
-        return n.Skip(span)
+    skip = n.Skip
 
     def labelled(self, span, label, sources, names, body):
         label = label.text if isinstance(label, e.Identifier) else label
