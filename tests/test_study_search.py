@@ -223,6 +223,14 @@ def test_errors_of_points_are_known_by_the_samples_that_they_share() -> None:
     assert 0.7 < fmean(scores) < 1.4
 
 
+def test_points_that_share_nearly_all_samples_have_noise_of_their_own() -> None:
+    """The one sample of twenty that two points do not share may repair a whole row."""
+    counts = [8] * 20
+    _, errors = estimated(sampled(1, counts, 3.0), [packed(range(k + 1)) for k, _ in enumerate(counts)])
+    near, far = (errors[k, k] + errors[19, 19] - 2 * errors[k, 19] for k in (18, 0))
+    assert near > 0.1 * far
+
+
 def test_rows_without_a_result_are_left_out() -> None:
     cells = sampled(1, [12, 12, 12], 0.0)
     cells[1][:5] = [None] * 5
