@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
 
-from gotlang.estimate.cost import CostRange, Costs, costs_of
+from gotlang.estimate.cost import CostRange, Costs, costs_of, may_stop_early
 from gotlang.estimate.estimator import TokenCounter
 from gotlang.ir import program as ir
 from gotlang.types import INT
@@ -113,7 +113,8 @@ def unproven(
     def costs(given: Mapping[str, Any] | None) -> list[Costs]:
         using = counter or Lengths()
         more = partial(costs_of, program, scheme, using, params=values, inputs=given, invoked=invoked)
-        return [more(early=early, at_once=at_once)[0] for early, at_once in _WAYS]
+        ways = _WAYS if may_stop_early(program) else _WAYS[:1]
+        return [more(early=early, at_once=at_once)[0] for early, at_once in ways]
 
     def growth(unit: str) -> str | None:
         """The bound for small numbers, if it depends on one input alone."""
