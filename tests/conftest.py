@@ -6,6 +6,7 @@ import fcntl
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,9 @@ BUILD_TABLES = Path(__file__).parents[1] / "grammars" / "build_tables.py"
 MEMORY = Path("/dev/shm")
 """Where temporary folders are, if there is room: on a disk, tests of caches and studies wait for it half of
 their time. TMPDIR names another place."""
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a job in the background; commands would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Laws are not timed: a busy machine is no mistake. Each run tries the same cases, so that one that fails
 # tells of a change; how often laws have been tried with new ones stands in benchmarks/README.md.
