@@ -11,6 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack, suppress
 from functools import lru_cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from traceback import extract_tb
 from types import CodeType, ModuleType
@@ -47,8 +48,8 @@ def load_module(path: Path, what: str) -> ModuleType:
         raise UsageError(f"{what}: file not found: {path}")
     name = f"gotlang_program_{path.stem}_{abs(hash(path)):x}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None:
-        raise UsageError(f"{what}: {path} is not a Python file")
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
+        raise UsageError(f"{what}: {path} is not a Python file", help="import a file whose name ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     # It may import modules of its folder, and must leave no compiled files there.
