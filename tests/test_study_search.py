@@ -14,6 +14,7 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 from gotlang.tune.allocation import FIRST, PASSES, Allocation, Cells, PointFacts
 from gotlang.tune.noise import estimated
 from gotlang.tune.prices import LEAST, Prices, packed
+from gotlang.tune.search import SHARE
 from gotlang.tune.space import Dimension, Point, Space, key_of
 from gotlang.tune.surrogate import Surrogate, gaps_of
 
@@ -40,7 +41,7 @@ def searched(
     easy = [rng.gauss(0, 2) for _ in range(PASSES * ROWS)]
     points = space.points(1000)
     assert points is not None
-    allocation = Allocation(space, ROWS, judged, trials * ROWS, seed, lambda _: False)
+    allocation = Allocation(space, ROWS, judged, round(SHARE * trials * ROWS), seed, lambda _: False)
     seen: dict[str, list[float]] = {}
     order: list[Point] = []
     planned, best = [Cells(points[0], 0, FIRST)], [0]
@@ -116,7 +117,8 @@ def test_what_breaks_a_rough_bound_seldom_wins() -> None:
         )[0]["n"]
         for seed in range(16)
     ]
-    assert sum(int(n or 0) > 10 for n in won) <= 2
+    assert sum(int(n or 0) > 10 for n in won) <= 4
+    assert max(int(n or 0) for n in won) <= 12  # 7% beyond the bound
     assert sum(int(n or 0) > 6 for n in won) >= 12
 
 

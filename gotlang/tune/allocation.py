@@ -31,8 +31,9 @@ FIRST = 4
 """Rows on which a point runs first."""
 AT_ONCE = 8
 """Number of measurements that are planned from the same knowledge, and so can be shared by workers."""
-LISTING = 0.2
-"""Maximum share of the search for running all points of a finite space on the first rows."""
+LISTING = 0.45
+"""Maximum share of the search for running all points of a finite space on the first rows: a point that is good
+only by an interaction of categories is not predicted by its neighbours."""
 UNLIKELY = 0.02
 """Points that are feasible with a smaller probability are not run even if they are free."""
 MOST_FREE = 64
@@ -44,11 +45,11 @@ CELLS = 5
 PASSES = 3
 """Maximum number of times that a point runs on the train rows, each time with new samples; more than once
 only up to as many cells as there are test rows, which could not show smaller differences anyway."""
-ENOUGH = 0.001
+ENOUGH = 0.002
 OF_LEAD = 0.008
 """The search ends when the expected gain is below this share of the untuned program's objective, or of the
 lead over it if that is larger."""
-RELEVANT = 0.1
+RELEVANT = 0.5
 """Points with less than this share of the largest expected gain wait."""
 CLOSINGS = 3
 """Maximum number of times that the best point may change while it runs on the last train rows."""

@@ -426,14 +426,16 @@ def compare_front(
 
 
 FEWEST = 12
-"""Test rows of the first wave; each later one has half as many again, the last one all."""
+"""Test rows of the first wave; each later one has a tenth more, at least `MORE` rows, the last one all."""
+MORE = 4
 
 
 def waves(rows: int) -> list[int]:
     """The numbers of test rows at which it is checked whether the verdicts are certain."""
-    found: list[int] = []
-    while (seen := int(FEWEST * 1.5 ** len(found))) < rows:
+    found, seen = list[int](), FEWEST
+    while seen < rows:
         found.append(seen)
+        seen += max(MORE, seen // 10)
     return [*found, rows]
 
 
