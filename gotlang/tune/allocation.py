@@ -32,8 +32,8 @@ FIRST = 4
 AT_ONCE = 8
 """Number of measurements that are planned from the same knowledge, and so can be shared by workers."""
 LISTING = 0.45
-"""Maximum share of the search for running all points of a finite space on the first rows: a point that is good
-only by an interaction of categories is not predicted by its neighbours."""
+"""Maximum share of the search for running all points of a finite space on the first rows: neighbours do not
+predict a point that is good only by an interaction of categories."""
 UNLIKELY = 0.02
 """Points that are feasible with a smaller probability are not run even if they are free."""
 MOST_FREE = 64
