@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+from types import FrameType
 from typing import Any, NoReturn
 
 from gotlang.gc_tuning import RELAXED
@@ -24,11 +25,23 @@ def start() -> NoReturn:
     from gotlang.cli.main import main
 
     signal.signal(signal.SIGINT, interrupts)
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         main()
     except SystemExit as end:
         codes.append(end.code if isinstance(end.code, int) else 1)
         raise
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    """SIGTERM does what Ctrl-C does."""
+    interrupt = signal.getsignal(signal.SIGINT)  # that of the event loop while one runs
+    if callable(interrupt) and interrupt is not signal.default_int_handler:
+        interrupt(signal.SIGINT, frame)
+    else:
+        from gotlang.errors import Terminated
+
+        raise Terminated
 
 
 def _import_msgspec() -> None:

@@ -28,6 +28,10 @@ class GotError(Exception):
         return f"{self.message} ({self.help})" if self.help else self.message
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which comes to one process; Ctrl-C comes to its children, too."""
+
+
 class SimulatedWarning(UserWarning):
     """No model was chosen, so the responses are simulated by the program's simulators."""
 

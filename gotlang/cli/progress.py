@@ -386,23 +386,6 @@ def proceed(options: Options) -> str:
     )
 
 
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Within this block SIGTERM does what Ctrl-C does."""
-
-    def received(number: int, frame: FrameType | None) -> None:
-        interrupt = signal.getsignal(signal.SIGINT)  # that of the event loop while one runs
-        if not callable(interrupt):
-            raise KeyboardInterrupt
-        interrupt(signal.SIGINT, frame)
-
-    before = signal.signal(signal.SIGTERM, received)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 @final
 class Interrupts:
     """Within its block, the first SIGINT or SIGTERM stops the attached session, and the next one cancels the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import webbrowser
 from contextlib import suppress
@@ -29,6 +30,8 @@ def lsp_command(stdio: bool) -> int:
     if find_spec("pygls") is None:
         raise UsageError("the language server needs pygls", help=pip_install("lsp"))
     from gotlang.lsp.server import server
+
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a thread of it reads stdin, and would not end
 
     # It closes its output at the end, but the process's own is flushed after that.
     serving = server()

@@ -77,7 +77,7 @@ def tune_command(**chosen: Any) -> int:
     --storage share the work.
     """
     from gotlang.cli.inputs import report_inferred
-    from gotlang.cli.progress import Progress, outages, terminable
+    from gotlang.cli.progress import Progress, outages
     from gotlang.tune.study import tune
     from gotlang.tune.tuned import apply
 
@@ -105,7 +105,7 @@ def tune_command(**chosen: Any) -> int:
             recorder(progress, budget)
             watch(progress, budget)
 
-        with recorder, terminable():
+        with recorder:
             with outages(progress, recorder.record_outage), redirect_stdout(sys.stderr):
                 done = tune(plan, options, takeover=chosen["resume"], picked=chosen["pick"], observe=observe)
             recorder.end(done, str(out))

@@ -14,7 +14,7 @@ from gotlang.checks import files_of
 from gotlang.cli import options as opt
 from gotlang.cli.output import complain, count
 from gotlang.cli.programs import source
-from gotlang.errors import GotError, UsageError
+from gotlang.errors import GotError, Terminated, UsageError
 
 _WATCHED = "_GOTC_WATCHED"
 """Set for the repeated command, which does not watch."""
@@ -82,8 +82,10 @@ def _run(command: list[str]) -> int | None:
             try:
                 code = process.wait()
                 return code if interrupted else None
-            except KeyboardInterrupt:  # the command gets it too, and finishes requests in flight
+            except KeyboardInterrupt as error:  # the command gets Ctrl-C too, and finishes requests in flight
                 interrupted = True
+                if isinstance(error, Terminated):
+                    process.terminate()
 
 
 def _programs(chosen: Mapping[str, Any]) -> list[str]:

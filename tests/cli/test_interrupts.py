@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -113,6 +114,17 @@ def test_python_that_never_ends_is_no_obstacle(tmp_path: Path, number: int) -> N
     assert process.returncode == 130
     assert "Traceback" not in err
     assert only_run(tmp_path)["state"] == "interrupted"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_program_is_read_is_reported(tmp_path: Path, number: int) -> None:
+    os.mkfifo(tmp_path / "chain.got")
+    process = start("run", "chain.got", "--input", "number=0", cwd=tmp_path)
+    with (tmp_path / "chain.got").open("w"):  # waits until it is read
+        process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "interrupted\n"
 
 
 ENDLESS = """\

@@ -140,6 +140,19 @@ def test_rows_and_tests_run_again(folder: Path, watch: type[Watched], command: t
     assert watched.interrupt() == 0
 
 
+def test_sigterm_ends_the_repeated_command_too(folder: Path, watch: type[Watched]) -> None:
+    waiting = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(60)\n"
+    (folder / "sim.py").write_text(waiting + SIM)
+    watched = watch("run", "p.got", "--input", "n=1")
+    end = time.monotonic() + 60
+    while not (folder / "pid").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    watched.process.send_signal(signal.SIGTERM)
+    assert watched.process.wait(30) == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((folder / "pid").read_text()), 0)
+
+
 def test_what_cannot_be_watched_is_an_error(folder: Path) -> None:
     done = gotc("check", "-", "--watch", cwd=folder, stdin=PROGRAM)
     assert done.returncode == 2 and "standard input cannot be watched" in done.stderr
