@@ -218,7 +218,6 @@ def parts(quick: bool) -> list[Part]:
     """What runs, one after the other."""
     few, whole = (3, 2) if quick else (10, 10)
     away_s = disturbed.QUICK_S if quick else disturbed.AWAY_S
-    length = (1, structure.TRIALS // 2) if quick else (10, structure.TRIALS)
     searches = prompts.studies([*prompts.OPTIMIZERS], few, 5 if quick else 20)
     by_hand = [arms.studies([*ERRORS], [*arms.ARMS], few, 0), arms.studies([SORT], [*arms.ARMS], 0, whole)]
     return [
@@ -229,7 +228,12 @@ def parts(quick: bool) -> list[Part]:
         Part("prompts", searches, prompts.studied, words),
         Part("nonsense", nonsense.studies(1), nonsense.studied, answers),
         Part("front", front.studies(whole), front.studied, fronts),
-        Part("structure", structure.studies([*structure.TASKS], *length), structure.studied, rewrites),
+        Part(
+            "structure",
+            structure.studies([*structure.TASKS], 1 if quick else 10, structure.TRIALS),
+            structure.studied,
+            rewrites,
+        ),
         Part("disturbed", disturbed.studies(away_s), disturbed.studied, disturbances),
     ]
 
