@@ -61,6 +61,7 @@ class Evaluator:
         self._steps = steps
         self._fuel = Fuel()
         self._lists: dict[int, tuple[Thoughts, list[Any]]] = {}
+        self._items: tuple[str, ...] = ()  # names of the comprehensions that are being compiled
 
     def __call__(self, node: e.Expression, names: Names) -> Any:
         """The value of an expression. Raises EvaluationError, also for errors of Python's operators."""
@@ -137,6 +138,9 @@ class Evaluator:
                 return self._call(node)
 
     def _reference(self, name: str) -> Compiled:
+        if name in self._items:
+            return operator.itemgetter(name)  # a plain value
+
         def run(names: Names) -> Any:
             try:
                 bound = names[name]
@@ -173,12 +177,13 @@ class Evaluator:
         rest = [(_compared(word, self._fuel), self._compile(x)) for word, x in node.rest]
         (word, other), *further = node.rest
         if word == "in" and not further and (known := _constants(other)) is not None:
-            compare, count = _COMPARE[word], 2 * len(known)  # to make the list, and to search it
+            found, spend = known.__contains__, self._fuel.spend
+            count = 2 * len(known)  # to make the list, and to search it
 
             def search(names: Names) -> bool:
                 left = first(names)
-                self._fuel.spend(count)
-                return compare(left, known)
+                spend(count)
+                return found(left)
 
             return search
         if len(rest) == 1:
@@ -227,9 +232,14 @@ class Evaluator:
         return run
 
     def _comprehension(self, node: e.Comprehension) -> Compiled:
-        element, iterable = self._compile(node.element), self._compile(node.iterable)
-        condition = self._compile(node.condition) if node.condition is not None else None
+        iterable, outer = self._compile(node.iterable), self._items
         name, *second = (name.text for name in node.names)
+        self._items = name, *second, *outer
+        try:
+            element = self._compile(node.element)
+            condition = self._compile(node.condition) if node.condition is not None else None
+        finally:
+            self._items = outer
 
         def run(names: Names) -> Any:
             items = iterable(names)
