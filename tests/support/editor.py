@@ -99,11 +99,13 @@ async def editor(folder: Path, *encodings: types.PositionEncodingKind) -> AsyncI
     )
     made.initialized(types.InitializedParams())
     try:
-        yield made
+        async with asyncio.timeout(120):  # a response that never comes fails the test
+            yield made
     finally:
-        await made.shutdown_async(None)
-        made.exit(None)
-        await made.stop()
+        async with asyncio.timeout(30):
+            await made.shutdown_async(None)
+            made.exit(None)
+            await made.stop()
 
 
 def at(line: int, character: int) -> types.Position:
