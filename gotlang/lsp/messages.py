@@ -23,6 +23,8 @@ class GotProtocol(LanguageServerProtocol):
 
     abrupt = False
     """Whether the client sent `exit` without `shutdown`: the process then ends with 1."""
+    ended = False
+    """Whether the client sent `exit`: the output is closed then."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """A message from its JSON, or a part of one."""
@@ -47,8 +49,15 @@ class GotProtocol(LanguageServerProtocol):
         elif self._shutdown and hasattr(message, "method") and hasattr(message, "id"):
             self._refuse(message.id, JsonRpcInvalidRequest("the server is shutting down"))
         else:
-            self.abrupt = not self._shutdown and getattr(message, "method", None) == EXIT
+            self.ended = getattr(message, "method", None) == EXIT
+            self.abrupt = self.ended and not self._shutdown
             super().handle_message(message)
+
+    def _send_data(self, data: Any) -> None:
+        """Send a message; none after `exit`, although diagnostics may be due then: pygls would report the
+        error in sending to the client, which fails in the same way, again and again."""
+        if not self.ended:
+            super()._send_data(data)
 
     def _refuse(self, number: object, error: JsonRpcException) -> None:
         """Answer with an error; without a number if the request has none that can be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
@@ -9,7 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from lsprotocol import types
+from pygls.io_ import StdoutWriter
 from support.gotc import environment
+
+from gotlang.lsp.server import server
 
 NOWHERE = {"textDocument": {"uri": "file:///nowhere.got"}}
 WRONG: dict[str, Any] = {
@@ -74,3 +80,13 @@ def test_what_is_no_message_of_the_protocol_is_answered_too(tmp_path: Path) -> N
     ] * len(wrong), told
     assert {1, 2, None} <= answers.keys()
     assert done.returncode == 1  # `exit` without `shutdown`
+
+
+def test_nothing_is_sent_after_exit(caplog: pytest.LogCaptureFixture) -> None:
+    """Diagnostics may be due while the event loop ends."""
+    made = server()
+    made.protocol.set_writer(StdoutWriter(io.BytesIO()))
+    with pytest.raises(SystemExit):
+        made.protocol.handle_message(made.protocol.structure_message({"jsonrpc": "2.0", "method": "exit"}))
+    made.text_document_publish_diagnostics(types.PublishDiagnosticsParams("file:///a.got", []))
+    assert not caplog.records
