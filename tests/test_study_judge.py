@@ -34,7 +34,7 @@ from gotlang.tune.judge import (
 from gotlang.tune.outcome import written
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.points import Measured
-from gotlang.tune.study import tune
+from gotlang.tune.study import split, tune
 from gotlang.tune.trials import Trial, TrialResult
 
 ONE = "train 20, test 20\nminimize error(result, target)\nsubject to cost <= baseline\ntrials 12"
@@ -316,3 +316,42 @@ def moved_rows(trial: Trial, seed: int) -> tuple[Measured, ...]:
         Measured(values, r.quantities, r.usd, r.seconds, r.calls)
         for values, r in zip(noisy, trial.rows, strict=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("longer", "verdict"), [(1, "not significant"), (2, "better"), (4, "constraint violated")]
+)
+def test_another_point_is_judged_if_the_best_violates_a_constraint_on_test_rows(
+    tmp_path: Path, longer: int, verdict: str
+) -> None:
+    """Responses are longer on test rows: the best point costs more there than it may. The next one that would
+    cost enough less is better. If there is none, nothing more runs."""
+    clauses = """train 20, test 20
+        minimize error(result, target)
+        subject to cost <= 0.00006
+        trials 30
+        vary tries, style"""
+    plan, options = guess_plan(tmp_path, clauses), Options(cache=tmp_path / "cache.sqlite")
+    tested = [row.inputs["target"] for row in plan.read_rows(split(plan).test).rows]
+    (tmp_path / "guess_sim.py").write_text(f"""
+def guess(rng, target, style):
+    return "I say " * ({longer} if target in {tested} else 1) + str(target + rng.randint(-20, 20))
+""")
+    done = tune(plan, options, folder=tmp_path / "kept")
+    assert done.held_out is not None and done.held_out.verdict == verdict
+    best = next(point for point in done.front if "best" in point.names)
+    if longer == 2:
+        assert best.held_out is not None and best.held_out.verdict == "constraint violated"
+        assert done.written is done.judged is done.front[-1]
+        assert done.winner.result.excess["cost <= 0.00006"] < best.trial.result.excess["cost <= 0.00006"] < 0
+        levels = {
+            each.lead.level for point in done.front if point.held_out for each in point.held_out.compared
+        }
+        assert levels == {1 - (1 - LEVEL) / 2}
+    else:
+        assert done.judged is best
+        assert not any(point.measured for point in done.front[1:] if point is not best)
+    again = tune(plan, options, folder=tmp_path / "kept")
+    picked = tune(plan, options, folder=tmp_path / "kept", picked=done.judged.names[0])
+    assert again.front == picked.front == done.front
+    assert again.calls == picked.calls == done.calls

@@ -134,6 +134,8 @@ class Allocation:
     most: int
     seed: int
     refuse: Callable[[Point], bool]
+    expected: list[float] = field(default_factory=list)
+    """The expected losses of the points that were measured, at the last plan."""
     _spent: float = 0.0
     _closings: int = 0
     _models: dict[object, Surrogate] = field(default_factory=dict)
@@ -159,6 +161,7 @@ class Allocation:
         gaps = gaps_of(self.space, candidates)
         prices = self._prices(gaps, known)
         gains, left, best, able, means = self._gains(gaps, known, len(candidates), scale)
+        self.expected = [float(mean) for mean in means[:, : len(known)].mean(axis=0)]
         firsts = {p: prices.price(p, 0, first) for p in range(len(known), len(candidates))}
         whole = sum(firsts.values()) + first * base.cost * len(known)
         listed = finite and whole <= LISTING * self.most * base.cost

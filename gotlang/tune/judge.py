@@ -476,6 +476,31 @@ def _is_certain(held: HeldOut) -> bool:
     )
 
 
+def reserve_of(
+    front: Sequence[FrontPoint], trials: Mapping[int, Trial], expected: Mapping[int, float]
+) -> FrontPoint | None:
+    """The point to run on the test rows because the best one violates a constraint there; `expected` are
+    losses by the numbers of trials. It is the point with the least one, less than the original's, of those
+    that would satisfy the constraint even if they exceeded their quantity on train rows by as much as the
+    best one does. None if there is no violation, or no such point."""
+    best = next(point for point in front if "best" in point.names)
+    held, train = best.held_out, best.trial.result.excess
+    if held is None or held.verdict != "constraint violated":
+        return None
+    more = {c.text: c.excess.mean - train.get(c.text, 0.0) for c in held.constraints if c.violated}
+    able = [
+        trial
+        for number, trial in trials.items()
+        if trial.feasible and expected.get(number, math.inf) < expected[0]
+        if all(trial.result.excess.get(text, math.inf) + by <= 0 for text, by in more.items())
+    ]
+    if not able:
+        return None
+    found = min(able, key=lambda trial: expected[trial.number])
+    known = (point for point in front if point.trial.number == found.number)
+    return next(known, FrontPoint((f"p{found.number}",), found, cost_of(found, trials[0])))
+
+
 def judged_point(front: Sequence[FrontPoint]) -> FrontPoint:
     """The point of a study's verdict: of those that are better the `best`, the `knee` or the first, else the
     `best`. All intervals hold simultaneously, so that choosing among them introduces no bias."""

@@ -88,6 +88,8 @@ class StudySearch:
         self.progress = StudyProgress()
         self.best: list[Trial] = []
         """The best points so far, a single one if there is one objective."""
+        self.expected: dict[int, float] = {}
+        """The expected losses of points, by the numbers of their trials."""
         self._merged: Merged = {}
         self._observe = observe
         self._on_known = on_known
@@ -129,12 +131,14 @@ class StudySearch:
         if grid:
             others = [point for point in self._listed or () if dict(point) != dict(space.start)]
             self.best = [best_of(self.plan, known.values()) or known[0]]
+            self.expected = {n: _costs(self.plan, t)[0] for n, t in known.items() if t.result.values}
             return [Cells(point, 0, rows) for point in others] if start == 1 else []
         facts = [self._facts(trial, trials[0]) for trial in trials]
         planned, best = self.allocation.plan(
             facts, self._new(trials), self._scale(trials), finite=self._listed is not None
         )
         self.best = [trials[place] for place in best]
+        self.expected = dict(zip(known, self.allocation.expected, strict=False))
         return planned
 
     def _new(self, trials: Sequence[Trial]) -> list[Point]:

@@ -50,6 +50,7 @@ from gotlang.tune.judge import (
     judged_point,
     named,
     pick,
+    reserve_of,
     waves,
 )
 from gotlang.tune.outcome import ROLES, UNFINISHED, StudyResult, written
@@ -373,33 +374,49 @@ class _Study:
 
     async def _held_out(self, points: PointRunner, chosen: Sequence[FrontPoint]) -> list[FrontPoint]:
         """The front on the test rows, which are read only now: the original, the best point and, of several
-        objectives, the others as far as the budget lasts. They run in waves, until the verdicts are settled.
-        The first of several workers makes the calls; the others find the responses in the cache."""
+        objectives, the others as far as the budget lasts; with one, another point if the best one violates a
+        constraint. The first of several workers makes the calls; the others find the responses in the
+        cache."""
         self.budget.allow(self.plan.budget)
         ROLE.set("held-out rows")
         self.search.show_stage("held-out rows")
-        rows = self.plan.read_rows(self.split.test).rows
-        wanted = self._judged(chosen)
         measured = {n: list(known) for n, known in self.store.kept().rows.items()}
         async with self._alone():
-            for look in waves(len(rows)):
-                for point in sorted(wanted, key=lambda p: (p is not chosen[0], -len(p.names))):
-                    known = measured.setdefault(point.trial.number, [])
-                    try:
-                        known += await points.rows(point.trial.point, rows[len(known) : look], answers=True)
-                    except BudgetExceeded:
-                        self.partial = self.partial or "the budget did not last for the test rows"
-                        break
-                names = {p.trial.number: p.names for p in chosen}
-                self.store.keep(names, measured, planned=len(rows), partial=self.partial)
-                if self.partial is not None or self._settled(self._compared(chosen, measured)):
-                    break
-        return self._compared(chosen, measured)
+            found = await self._waves(points, chosen, self._judged(chosen), measured)
+            if len(self.plan.objectives) == 1:
+                reserve = reserve_of(found, self.search.measured(), self.search.expected)
+                if reserve is not None:
+                    found = [*(p for p in found if p.trial.number != reserve.trial.number), reserve]
+                    found = await self._waves(points, found, [*self._judged(found), reserve], measured)
+        return found
 
-    def _judged(self, chosen: Sequence[FrontPoint]) -> list[FrontPoint]:
-        """The points that run on test rows: with several objectives all of them."""
+    async def _waves(
+        self,
+        points: PointRunner,
+        front: Sequence[FrontPoint],
+        judged: Sequence[FrontPoint],
+        measured: dict[int, list[Measured]],
+    ) -> list[FrontPoint]:
+        """Run points of the front on test rows in waves, until their verdicts are settled."""
+        rows, names = self.plan.read_rows(self.split.test).rows, {p.trial.number: p.names for p in front}
+        seen, lasts = len(measured.get(0, ())), True
+        for look in (look for look in waves(len(rows)) if look >= seen):
+            for point in sorted(judged, key=lambda p: (p.trial.number > 0, -len(p.names))):
+                known = measured.setdefault(point.trial.number, [])
+                try:
+                    known += await points.rows(point.trial.point, rows[len(known) : look], answers=True)
+                except BudgetExceeded:
+                    self.partial, lasts = self.partial or "the budget did not last for the test rows", False
+                    break
+            self.store.keep(names, measured, planned=len(rows), partial=self.partial)
+            if not lasts or self._settled(self._compared(front, measured)):
+                break
+        return self._compared(front, measured)
+
+    def _judged(self, front: Sequence[FrontPoint]) -> list[FrontPoint]:
+        """The points that run on test rows first: with several objectives all of them."""
         several = len(self.plan.objectives) > 1
-        return [point for point in chosen if several or {"original", "best"} & {*point.names}]
+        return [point for point in front if several or {"original", "best"} & {*point.names}]
 
     def _settled(self, compared: Sequence[FrontPoint]) -> bool:
         return is_settled(self.plan, compared, len(self.split.test), self.store.kept().planned)
