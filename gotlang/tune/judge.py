@@ -27,13 +27,10 @@ from gotlang.statistics import (
     verdict,
 )
 from gotlang.tune.plan import Constraint, StudyPlan
-from gotlang.tune.points import Measured, bound, excess, known_pairs, leads, mean
+from gotlang.tune.points import TOLERANCE, Measured, bound, excess, known_pairs, leads, mean
 from gotlang.tune.search import FAILURES
 from gotlang.tune.trials import Trial
 
-TOLERANCE = 0.02
-"""The tolerance of constraints, as a share of the bound, unless the excess is certain; and of objectives,
-which are no worse if they are certain to be worse by no more than this share."""
 FIRST = 0.6
 """The share of the error probability for the intervals of the planned rows; those of more rows have the
 rest."""
@@ -482,16 +479,18 @@ def reserve_of(
     """The point to run on the test rows because the best one violates a constraint there; `expected` are
     losses by the numbers of trials. It is the point with the least one, less than the original's, of those
     that would satisfy the constraint even if they exceeded their quantity on train rows by as much as the
-    best one does. None if there is no violation, or no such point."""
+    best one does; failures on train rows predict hardly any others. None if there is no violation, or no such
+    point."""
     best = next(point for point in front if "best" in point.names)
     held, train = best.held_out, best.trial.result.excess
     if held is None or held.verdict != "constraint violated":
         return None
-    more = {c.text: c.excess.mean - train.get(c.text, 0.0) for c in held.constraints if c.violated}
+    violated = [c for c in held.constraints if c.violated and c.text != FAILURES]
+    more = {c.text: c.excess.mean - train.get(c.text, 0.0) for c in violated}
     able = [
         trial
         for number, trial in trials.items()
-        if trial.feasible and expected.get(number, math.inf) < expected[0]
+        if trial.feasible and number != best.trial.number and expected.get(number, math.inf) < expected[0]
         if all(trial.result.excess.get(text, math.inf) + by <= 0 for text, by in more.items())
     ]
     if not able:

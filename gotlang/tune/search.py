@@ -24,11 +24,12 @@ from gotlang.tune.prices import packed
 from gotlang.tune.sampler import Proposals
 from gotlang.tune.selections import SelectionStatistics, add
 from gotlang.tune.space import Point, key_of
+from gotlang.tune.structure import variants_of
 from gotlang.tune.trials import Trial, TrialResult, TrialStore
 
 FAILURES = "failures"
 """The constraint that every study has: no more rows without a result than the untuned program."""
-LISTED = 512
+LISTED, MOST_POINTS = 512, 256
 """Maximum number of points of a space that is listed, and approximately of the points of a larger one that
 run: the time of the model of all points grows with the cube of their number."""
 PROPOSED = 16
@@ -84,7 +85,8 @@ class StudySearch:
         seed = points.session.options.seed
         trials = self.plan.trials
         most = round(max(SHARE * trials, min(trials, FEW)) * len(rows))
-        self.allocation = Allocation(points.space, len(rows), judged, most, seed, refuse)
+        grows = bool(variants_of(self.plan))
+        self.allocation = Allocation(points.space, len(rows), judged, most, seed, refuse, grows)
         self.progress = StudyProgress()
         self.best: list[Trial] = []
         """The best points so far, a single one if there is one objective."""
@@ -146,7 +148,7 @@ class StudySearch:
         seen, space = {key_of(trial.point) for trial in trials}, self.points.space
         if self._listed is not None:
             return [point for point in self._listed if key_of(point) not in seen]
-        if len(trials) >= LISTED:
+        if len(trials) >= MOST_POINTS:
             return []
         assert self._proposals is not None
         for trial in trials:
