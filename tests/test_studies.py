@@ -142,6 +142,7 @@ def test_of_a_large_space_no_more_points_run_than_the_model_of_them_can_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "LISTED", 16)
+    monkeypatch.setattr(search, "MOST_POINTS", 16)
     monkeypatch.setattr(allocation, "MOST_FREE", 4)
     clauses = "train 8, test 6\nminimize error(result, target)\ntrials 60"
     clauses += "\nvary tries, style, temperature in 0.0..1.0"

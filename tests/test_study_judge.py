@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
@@ -30,6 +31,7 @@ from gotlang.tune.judge import (
     is_settled,
     judged_point,
     pick,
+    reserve_of,
 )
 from gotlang.tune.outcome import written
 from gotlang.tune.plan import StudyPlan
@@ -316,6 +318,22 @@ def moved_rows(trial: Trial, seed: int) -> tuple[Measured, ...]:
         Measured(values, r.quantities, r.usd, r.seconds, r.calls)
         for values, r in zip(noisy, trial.rows, strict=True)
     )
+
+
+def test_a_point_that_fails_on_a_test_row_has_a_reserve(one: StudyPlan) -> None:
+    """Failures on train rows predict hardly any others: the next best is taken, whatever the excess was."""
+    trials, expected = trials_of(one), {0: 0.0, 1: -0.9, 2: -0.2, 3: 0.1, 4: -0.5}
+    trials[1] = replace(trials[1], result=TrialResult((8.0,), {"cost <= baseline": 1.9}))
+    front = front_of(one, trials, [trials[4]])
+    cheap = rows(moved(BEFORE, -3, 1), COSTS)
+    lost = [structs.replace(row, failure="no answer") if n < 2 else row for n, row in enumerate(cheap)]
+    found = compare_front(one, front, {0: trials[0].rows, 4: lost}, same="")
+    held = judged_point(found).held_out
+    assert held is not None and [each.violated for each in held.constraints] == [True, False]
+    reserve = reserve_of(found, trials, expected)
+    assert reserve is not None and reserve.trial is trials[2]  # 1 is not feasible, 4 fails
+    assert reserve_of(front, trials, expected) is None  # not compared yet
+    assert reserve_of(found, trials, {**expected, 2: 0.2}) is None  # no other is better than the original
 
 
 @pytest.mark.parametrize(

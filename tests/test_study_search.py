@@ -35,13 +35,15 @@ def searched(
     right: Worth | None = None,
     trials: int = 40,
     judged: int = PASSES * ROWS,
+    fails: float = 0.0,
+    grows: bool = False,
 ) -> tuple[Point, dict[str, list[float]]]:
     """The point that a search of these points ends with, and what was measured of each."""
     rng = random.Random(f"{seed} rows")
     easy = [rng.gauss(0, 2) for _ in range(PASSES * ROWS)]
     points = space.points(1000)
     assert points is not None
-    allocation = Allocation(space, ROWS, judged, round(SHARE * trials * ROWS), seed, lambda _: False)
+    allocation = Allocation(space, ROWS, judged, round(SHARE * trials * ROWS), seed, lambda _: False, grows)
     seen: dict[str, list[float]] = {}
     order: list[Point] = []
     planned, best = [Cells(points[0], 0, FIRST)], [0]
@@ -67,6 +69,8 @@ def searched(
                     for p in (order[0], point)
                 ]
                 over = [[0.95 * b - a for b, a in zip(*hits, strict=True)]]
+            lost = random.Random(f"{seed} {key_of(point)} failures")
+            over = [[float(bool(place) and lost.random() < fails) for _ in values], *over]
             ids = asked(point) if asked is not None else range(100 * place, 100 * place + 20)
             known.append(
                 PointFacts(point, len(seen[key_of(point)]), [values], over, packed(ids), cost(point))
@@ -120,6 +124,25 @@ def test_what_breaks_a_rough_bound_seldom_wins() -> None:
     assert sum(int(n or 0) > 10 for n in won) <= 4
     assert max(int(n or 0) for n in won) <= 12  # 7% beyond the bound
     assert sum(int(n or 0) > 6 for n in won) >= 12
+
+
+def test_rare_failures_do_not_hold_a_point_back() -> None:
+    """Of any other point 1.5% of the rows fail; the verdict tolerates 2%."""
+    best = [searched(PEAK, peak, noise=1.0, seed=seed, fails=0.015)[0] for seed in range(6)]
+    assert fmean(peak(point) - 10 for point in best) < 0.4  # 0.67 if every failure counted
+
+
+def test_a_search_of_points_that_cost_more_may_cost_more() -> None:
+    """The limit counts runs of the untuned program; if structure varies, runs of the points on average."""
+
+    def cells(seed: int, grows: bool) -> int:
+        def cost(point: Point) -> float:
+            return 1.0 if point == PEAK.start else 20.0
+
+        seen = searched(PEAK, peak, noise=6.0, seed=seed, cost=cost, trials=12, grows=grows)[1]
+        return sum(map(len, seen.values()))
+
+    assert sum(cells(seed, True) for seed in range(3)) > 1.3 * sum(cells(seed, False) for seed in range(3))
 
 
 def test_points_that_are_wrong_more_often_are_left_soon() -> None:

@@ -46,8 +46,9 @@ SPENT = frozenset({"cost", "calls"})
 failing early is not rewarded."""
 
 TOLERANCE = 0.02
-"""The tolerance of constraints, as a share of the bound (of rows that fail: of all rows), unless the excess is
-certain; and of objectives, which are no worse if they are certain to be worse by no more than this share."""
+"""The tolerance of constraints, as a share of the bound (of rows that fail: of all rows), unless the excess
+is certain; and of objectives, which are no worse if they are certain to be worse by no more than this
+share."""
 _MOST_ANSWER = 300
 """Maximum length of a stored answer."""
 _SEED_STEP = 1_000_003
