@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -340,10 +341,11 @@ def test_a_point_that_fails_on_a_test_row_has_a_reserve(one: StudyPlan) -> None:
     ("longer", "verdict"), [(1, "not significant"), (2, "better"), (4, "constraint violated")]
 )
 def test_another_point_is_judged_if_the_best_violates_a_constraint_on_test_rows(
-    tmp_path: Path, longer: int, verdict: str
+    tmp_path: Path, longer: int, verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Responses are longer on test rows: the best point costs more there than it may. The next one that would
-    cost enough less is better. If there is none, nothing more runs."""
+    """Responses are longer on test rows, so the best point violates the bound on cost there. The next point
+    that would satisfy it runs, and is better. Without such a point, no other one runs. A study that is run
+    again keeps the point, although it has other rows to choose by."""
     clauses = """train 20, test 20
         minimize error(result, target)
         subject to cost <= 0.00006
@@ -369,6 +371,10 @@ def guess(rng, target, style):
     else:
         assert done.judged is best
         assert not any(point.measured for point in done.front[1:] if point is not best)
+    if longer == 2:
+        monkeypatch.setattr(
+            sys.modules["gotlang.tune.study"], "reserve_of", lambda *_: pytest.fail("chosen again")
+        )
     again = tune(plan, options, folder=tmp_path / "kept")
     picked = tune(plan, options, folder=tmp_path / "kept", picked=done.judged.names[0])
     assert again.front == picked.front == done.front

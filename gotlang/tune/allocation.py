@@ -43,8 +43,8 @@ NEARLY_FREE = 0.1
 """Next to nothing: a share of the cost of the untuned program."""
 CELLS = 5
 """If cells are nearly free, the search may have this many times as many: they take time."""
-DEARER = 4.0
-"""Maximum factor of the search's limit if points cost more than the untuned program."""
+MOST_TIMES = 4.0
+"""Maximum factor by which the search's limit rises with the mean cost of the points."""
 PASSES = 3
 """Maximum number of times that a point runs on the train rows, each time with new samples; more than once
 only up to as many cells as there are test rows, which could not show smaller differences anyway."""
@@ -139,7 +139,7 @@ class Allocation:
     refuse: Callable[[Point], bool]
     grows: bool = False
     """Whether points may cost many times what the untuned program does, as other structures of it do: `most`
-    then counts cells at the mean cost of the points, up to `DEARER` times the untuned program's."""
+    then counts cells at the mean cost of the points, up to `MOST_TIMES` times the untuned program's."""
     expected: list[float] = field(default_factory=list)
     """The expected losses of the points that were measured, at the last plan."""
     _limit: float = 0.0
@@ -157,8 +157,8 @@ class Allocation:
         `finite` space, otherwise those that are proposed.
         """
         base = known[0]
-        dearer = fmean(each.cost for each in known) / (base.cost or 1.0) if self.grows else 1.0
-        self._limit = self.most * min(max(1.0, dearer), DEARER)
+        times = fmean(each.cost for each in known) / (base.cost or 1.0) if self.grows else 1.0
+        self._limit = self.most * min(max(1.0, times), MOST_TIMES)
         new = [point for point in new if not self._is_refused(point)]
         first = min(FIRST, self.rows)
         if len(known) == 1:

@@ -476,11 +476,13 @@ def _is_certain(held: HeldOut) -> bool:
 def reserve_of(
     front: Sequence[FrontPoint], trials: Mapping[int, Trial], expected: Mapping[int, float]
 ) -> FrontPoint | None:
-    """The point to run on the test rows because the best one violates a constraint there; `expected` are
-    losses by the numbers of trials. It is the point with the least one, less than the original's, of those
-    that would satisfy the constraint even if they exceeded their quantity on train rows by as much as the
-    best one does; failures on train rows predict hardly any others. None if there is no violation, or no such
-    point."""
+    """The point to run on the test rows because the best one violates a constraint there; None if it does
+    not, or if there is no such point. `expected` are the expected losses by trial number.
+
+    It has the smallest expected loss, below the original's, of the points that would satisfy the constraint
+    even if their quantity rose from train to test rows by as much as that of the best point. Failures on
+    train rows predict hardly any others, so a point needs none there.
+    """
     best = next(point for point in front if "best" in point.names)
     held, train = best.held_out, best.trial.result.excess
     if held is None or held.verdict != "constraint violated":

@@ -380,15 +380,22 @@ class _Study:
         self.budget.allow(self.plan.budget)
         ROLE.set("held-out rows")
         self.search.show_stage("held-out rows")
-        measured = {n: list(known) for n, known in self.store.kept().rows.items()}
+        kept, trials, judged = self.store.kept(), self.search.measured(), self._judged(chosen)
+        measured = {n: list(known) for n, known in kept.rows.items()}
+        first, front = {point.trial.number for point in judged}, list(chosen)
+        names = {n: x for n, x in kept.names.items() if n in kept.rows and n not in first and "best" not in x}
+        added = named(trials, names) if len(self.plan.objectives) == 1 else []  # before an interruption
         async with self._alone():
-            found = await self._waves(points, chosen, self._judged(chosen), measured)
-            if len(self.plan.objectives) == 1:
-                reserve = reserve_of(found, self.search.measured(), self.search.expected)
-                if reserve is not None:
-                    found = [*(p for p in found if p.trial.number != reserve.trial.number), reserve]
-                    found = await self._waves(points, found, [*self._judged(found), reserve], measured)
-        return found
+            while True:
+                numbers = {point.trial.number for point in added}
+                front = [*(point for point in front if point.trial.number not in numbers), *added]
+                front = await self._waves(points, front, [*judged, *added], measured)
+                reserve = None
+                if len(self.plan.objectives) == 1 and not added:
+                    reserve = reserve_of(front, trials, self.search.expected)
+                if reserve is None:
+                    return front
+                added = [reserve]
 
     async def _waves(
         self,
