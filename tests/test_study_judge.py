@@ -8,6 +8,7 @@ import random
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from support.gotc import document, gotc
 from support.studies import guess_plan, guess_study
 
 from gotlang.api import Options
-from gotlang.errors import UsageError
+from gotlang.errors import ModelError, UsageError
 from gotlang.statistics import LEVEL
 from gotlang.tune.advice import edges, next_steps, not_mattering
 from gotlang.tune.judge import (
@@ -345,7 +346,8 @@ def test_another_point_is_judged_if_the_best_violates_a_constraint_on_test_rows(
 ) -> None:
     """Responses are longer on test rows, so the best point violates the bound on cost there. The next point
     that would satisfy it runs, and is better. Without such a point, no other one runs. A study that is run
-    again keeps the point, although it has other rows to choose by."""
+    again keeps the point, although it has other rows to choose by; one that was interrupted before it chose
+    the point chooses the same."""
     clauses = """train 20, test 20
         minimize error(result, target)
         subject to cost <= 0.00006
@@ -372,10 +374,18 @@ def guess(rng, target, style):
         assert done.judged is best
         assert not any(point.measured for point in done.front[1:] if point is not best)
     if longer == 2:
-        monkeypatch.setattr(
-            sys.modules["gotlang.tune.study"], "reserve_of", lambda *_: pytest.fail("chosen again")
-        )
+        module = sys.modules["gotlang.tune.study"]
+        with monkeypatch.context() as interrupted, pytest.raises(ModelError):
+            interrupted.setattr(module, "reserve_of", lambda *_: unavailable())
+            tune(plan, options, folder=tmp_path / "interrupted")
+        assert tune(plan, options, folder=tmp_path / "interrupted").front == done.front
+        monkeypatch.setattr(module, "reserve_of", lambda *_: pytest.fail("chosen again"))
     again = tune(plan, options, folder=tmp_path / "kept")
     picked = tune(plan, options, folder=tmp_path / "kept", picked=done.judged.names[0])
     assert again.front == picked.front == done.front
     assert again.calls == picked.calls == done.calls
+
+
+def unavailable() -> NoReturn:
+    """A model that no longer responds."""
+    raise ModelError("the model no longer responds")

@@ -236,7 +236,6 @@ class _Study:
                     help="without `--resume` it starts anew; requests as before come from the cache",
                 )
         self.storage = plan.storage or (f"{self.file}.journal" if keep else None)
-        shared = session.coordination if keep else None
         self.own: Coordination | None = None
         if (shared := session.coordination if keep else None) is None:
             self.own = shared = Coordination(SqliteCoordination(folder / "budgets.sqlite"))
