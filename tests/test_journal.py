@@ -191,7 +191,7 @@ def test_a_trial_of_a_stranger_is_refused(tmp_path: Path, change: dict[str, Any]
             logs[number] = {**record, "user_attr": change}
     path.write_bytes(b"gotc study 1\n")
     StudyJournal(path).append_logs(logs)
-    with pytest.raises(UsageError, match="trial 0 in the study's storage is damaged"):
+    with pytest.raises(UsageError, match="trial 0 in the study's storage cannot be read"):
         TrialStore(str(path), "near", [False]).finished()
 
 

@@ -604,7 +604,7 @@ def test_a_study_that_reads_other_columns_is_another_one(plan: StudyPlan, tmp_pa
 MISTAKES = {
     "train 5, test 5\nminimize eror(result, target)": "GOT0103|GOT0104|`eror`",
     "train 5, test 5": "needs an objective",
-    "train 5, test 5\nminimize style": "must be a number",
+    "train 5, test 5\nminimize style": "is a param, not a result",
     "train 5, test 5\nminimize cost\nsubject to cost": "compares a quantity",
     "train 5, test 5\nminimize cost\nsubject to cost <= base": "compares a quantity",
     "train 5, test 5\nminimize cost\nvary trys in 1..3": "did you mean `tries`",
@@ -794,7 +794,7 @@ def test_a_plan_from_python_has_all_that_a_declared_one_has(tmp_path: Path) -> N
     clauses = """
         train 5, test 7, seed 3
         maximize right, minimize cost
-        subject to cost <= 2 * baseline, calls >= 1
+        subject to cost <= 2 * baseline, right >= 0.1
         vary tries in 1..3, style in ["plain", "fancy"], temperature in [0.0, 0.5]
         prompts guess with copro(breadth=4)
         trials 9, sampler tpe(seed=2), failed 5.0
@@ -806,7 +806,7 @@ def test_a_plan_from_python_has_all_that_a_declared_one_has(tmp_path: Path) -> N
         columns={"target": "Target"},
         minimize="cost",
         maximize="right",
-        subject_to=["cost <= 2 * baseline", "calls >= 1"],
+        subject_to=["cost <= 2 * baseline", "right >= 0.1"],
         vary=["tries in 1..3", 'style in ["plain", "fancy"]', "temperature in [0.0, 0.5]"],
         prompts={"guess": "copro(breadth=4)"},
         train=5,

@@ -4,6 +4,7 @@ able to meet or miss."""
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
@@ -14,7 +15,7 @@ from gotlang.operations.names import free_names
 from gotlang.semantics.metrics import misfit_of
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Symbols
-from gotlang.semantics.variations import reached
+from gotlang.semantics.variations import RUN_OPTIONS, reached
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -38,10 +39,11 @@ ABOUT = {
 
 Interval = tuple[float, float]
 _ANY: Interval = (-math.inf, math.inf)
-_ABOVE_0 = math.ulp(0.0), math.inf
+_ABOVE_0 = sys.float_info.min, math.inf
 _SHARE: Interval = (0.0, 1.0)
 _RANGES: dict[str, Interval] = {
-    **dict.fromkeys(("cost", "latency", "calls"), _ABOVE_0),
+    **dict.fromkeys(("cost", "latency"), _ABOVE_0),
+    "calls": (1.0, math.inf),
     **dict.fromkeys(("right", "failures"), _SHARE),
 }
 """The possible costs of a run that calls a model, and the possible shares."""
@@ -74,9 +76,10 @@ class AimCheck(Struct, frozen=True):
                 help = "use the result or a measure of the run: `minimize cost`, `maximize right`"
                 self._pointless("this is the same for every setting", objective.span, help)
                 continue
-            self._direction(word, objective)
+            self._direction(objective, word == "minimize", ("minimize {}", "maximize {}"))
             self._failed(node, word, objective)
         self._constraints(node)
+        self._run_options(node)
 
     def _pointless(self, message: str, span: Span, help: str, labels: tuple[Label, ...] = ()) -> None:
         self.report.error("GOT0605", message, span, labels=labels, help=help)
@@ -86,8 +89,10 @@ class AimCheck(Struct, frozen=True):
     def _depends(self, node: e.Expression) -> bool:
         """Whether a quantity can differ between settings."""
         low, high = self.interval(node, {})
-        inputs = dict(self.symbols.schemes[self.schemes[0]].parameters)
-        return low < high and not free_names(node).keys() <= {"truth", *inputs}
+        return low < high and not free_names(node).keys() <= {"truth", *self._inputs()}
+
+    def _inputs(self) -> set[str]:
+        return {*dict(self.symbols.schemes[self.schemes[0]].parameters)}
 
     def _known(self, node: e.Expression) -> None:
         """Report a quantity that a scheme does not have."""
@@ -105,6 +110,14 @@ class AimCheck(Struct, frozen=True):
         for name in names:
             if name in self.symbols.metrics:
                 self._metric(name, self._place(node, name))
+            elif name in self.symbols.params.keys() - self._inputs():
+                help = "use the result or a measure of the run, such as `cost`"
+                self.report.error(
+                    "GOT0603",
+                    f"`{name}` is a param, not a result of a run",
+                    self._place(node, name),
+                    help=help,
+                )
 
     def _metric(self, name: str, place: Span) -> None:
         signature = self.symbols.metrics[name][1]
@@ -123,9 +136,10 @@ class AimCheck(Struct, frozen=True):
         found = (part.span for part in walk(node) if isinstance(part, e.Reference) and part.name == name)
         return next(found, node.span)
 
-    def _direction(self, word: str, node: e.Expression) -> None:
-        """Report an objective in the opposite of the declared direction."""
-        inner, lower = node, word == "minimize"
+    def _direction(self, node: e.Expression, lower: bool, forms: tuple[str, str]) -> None:
+        """Report a quantity that is made lower, or higher, although the opposite is better. `forms` are right
+        if lower, or higher, is better."""
+        inner = node
         while isinstance(inner, e.Unary) and inner.operator == "-":
             inner, lower = inner.operand, not lower
         name = inner.name if isinstance(inner, e.Reference) else None
@@ -138,8 +152,8 @@ class AimCheck(Struct, frozen=True):
         if (each := declared if isinstance(declared, n.Score) else metric) is not None:
             better = each.direction == "lower"
         if better is not None and better != lower:
-            told = "less" if better else "more"
-            help = f"write `{'minimize' if better else 'maximize'} {format_expression(inner)}`"
+            told, form = ("less", forms[0]) if better else ("more", forms[1])
+            help = f"write `{form.format(format_expression(inner))}`"
             self._pointless(f"{told} of `{name}` is better; this is the opposite", node.span, help)
 
     def _failed(self, node: n.Study, word: str, objective: e.Expression) -> None:
@@ -157,7 +171,7 @@ class AimCheck(Struct, frozen=True):
     # ------------------------------------------------------------ constraints
 
     def _constraints(self, node: n.Study) -> None:
-        seen: list[tuple[e.Expression, bool, Interval, Span]] = []
+        seen: list[tuple[e.Expression, bool, e.Expression, Span]] = []
         for at, constraint in enumerate(node.constraints):
             found = sides(constraint)
             if found is None:
@@ -174,13 +188,41 @@ class AimCheck(Struct, frozen=True):
             limit = self.interval(bound, {BASELINE: own})
             least = sign in (">", ">=")
             if self._met(quantity, own, limit, sign, constraint.span):
+                excluded = None
                 for other, at_least, before, span in seen:
-                    low, high = (limit, before) if least else (before, limit)
-                    if other == quantity and at_least != least and low[0] > high[1]:
-                        help, label = "leave one of them out", Label(span, "this excludes it")
-                        message = "no run can meet both constraints"
-                        self._pointless(message, constraint.span, help, (label,))
-                seen.append((quantity, least, limit, constraint.span))
+                    low, high = (bound, before) if least else (before, bound)
+                    if other == quantity and at_least != least and self._exceeds(low, high, own):
+                        excluded = Label(span, "this excludes it")
+                if excluded is None:
+                    self._direction(quantity, not least, ("{} <= ...", "{} >= ..."))
+                else:
+                    message, help = "no run can meet both constraints", "leave one of them out"
+                    self._pointless(message, constraint.span, help, (excluded,))
+                seen.append((quantity, least, bound, constraint.span))
+
+    def _run_options(self, node: n.Study) -> None:
+        """Report options of runs that vary although the study does not use what they change."""
+        used = [objective for _, objective in node.objectives] + [*node.constraints]
+        if any("latency" in free_names(each) for each in used):
+            return
+        for vary in node.vary:
+            if vary.text in RUN_OPTIONS and vary.text not in self.symbols.params:
+                message = f"`{vary.text}` changes the latency only, and no objective or constraint uses it"
+                help = "add `minimize latency` or `subject to latency <= baseline`, or leave it out"
+                self._pointless(message, vary.span, help)
+
+    def _exceeds(self, one: e.Expression, two: e.Expression, own: Interval) -> bool:
+        """Whether a bound is above another, whatever the untuned program's quantity is."""
+        start, step = zip(*(self._line(bound) for bound in (one, two)), strict=True)
+        if any(map(math.isnan, step)):
+            return self.interval(one, {BASELINE: own})[0] > self.interval(two, {BASELINE: own})[1]
+        by, rise = start[0] - start[1], step[0] - step[1]
+        return all(by + _times(rise, end) > 0 for end in own)
+
+    def _line(self, bound: e.Expression) -> tuple[float, float]:
+        """A bound's value for a baseline of 0, and by how much it rises with it; NaN if it is no line."""
+        zero, one, two = (self.interval(bound, {BASELINE: (x, x)})[0] for x in (0.0, 1.0, 2.0))
+        return zero, one - zero if math.isclose(two - one, one - zero, abs_tol=1e-12) else math.nan
 
     def _met(self, node: e.Expression, own: Interval, limit: Interval, sign: str, place: Span) -> bool:
         """Whether some runs can meet a bound and some can miss it; reports otherwise."""
@@ -191,10 +233,11 @@ class AimCheck(Struct, frozen=True):
             best, wanted, worst, loosest = -best, -wanted, -worst, -loosest
         shown = format_expression(node)
         if best > wanted or (strict and best == wanted):
-            if own == _ABOVE_0:
-                help = f"bound it by the untuned program, `{shown} <= baseline`, or by a number above 0"
+            if own[0] >= 0 and math.isinf(own[1]):
+                most = _interval_text(own).replace("at least", "of at least")
+                help = f"bound it by the untuned program, `{shown} <= baseline`, or by a number {most}"
             else:
-                help = f"`{shown}` is {_interval_text(own)}"
+                help = f"`{shown}` is {_interval_text(own)}: choose a bound in between"
             self._pointless("no run can meet this", place, help)
         elif math.isfinite(worst) and (worst < loosest or (not strict and worst == loosest)):
             self._pointless(

@@ -210,6 +210,11 @@ def _settings(node: n.Study, report: Report) -> None:
                 _setting(option, known, report)
     for prompts in node.prompts:
         _method(prompts.optimizer, OPTIMIZERS, "optimizer", report)
+    for option in node.options if node.prompts else ():
+        if option.name.text == "sampler" and _is_grid(option.value):
+            message = "texts are proposed for prompts, so the size of the grid is not known beforehand"
+            help = "leave it out, or list the texts: `vary ask.instruction in [...]`"
+            report.error("GOT0605", message, option.span, help=help)
     searched = [name for prompts in node.prompts for name in prompts.names]
     _duplicates("setting", [option.name for option in data], report)
     _duplicates("setting", [option.name for option in node.options if not n.is_unreadable(option)], report)
@@ -276,6 +281,13 @@ def _method(node: e.Expression, known: Mapping[str, Choice], what: str, report: 
         else:
             note = f"`{name}` takes: {', '.join(takes)}"
             report.unknown("GOT0604", "argument", argument, node.span, takes, note)
+
+
+def _is_grid(node: e.Expression) -> bool:
+    try:
+        return method(node)[0] == "grid"
+    except TypeError:
+        return False
 
 
 def method(node: e.Expression) -> tuple[str, dict[str, Any]]:

@@ -28,10 +28,10 @@ TEXT_PARTS = ("instruction", "examples")
 """The texts of a prompt that vary."""
 ASKED = ("temperature", "top_p", "max_tokens", "stop", "model", "effort", "thinking_budget", "retries")
 """The settings of requests that vary, of one prompt or of all."""
-_RUN: dict[str, SettingRule] = {"schedule": SettingRule((STR,)), "concurrency": SettingRule((INT,), 1)}
+RUN_OPTIONS: dict[str, SettingRule] = {"schedule": SettingRule((STR,)), "concurrency": SettingRule((INT,), 1)}
 """The options of a run that vary; they do not change results."""
 VARIED: dict[str, SettingRule] = {
-    **_RUN,
+    **RUN_OPTIONS,
     **{name: MODEL_SETTINGS[name] for name in ASKED},
     MODELS: MODEL_SETTINGS["model"],
 }

@@ -26,14 +26,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from pathlib import Path
 from statistics import fmean
 from typing import Any, TextIO, final
 
 import msgspec
 
-from gotlang.disk import read_own, replace_file
-from gotlang.errors import BudgetExceeded, CacheError, GotError, RunError, UsageError
+from gotlang.errors import BudgetExceeded, GotError, RunError, UsageError
 from gotlang.evaluate.evaluation import RowRun
 from gotlang.evaluate.rows import Row
 from gotlang.ir.program import Program as IR
@@ -41,7 +39,6 @@ from gotlang.ir.program import Prompt
 from gotlang.options import Options
 from gotlang.packages import pip_install
 from gotlang.program import CheckedProgram
-from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.result import Result
 from gotlang.runtime.sampler.events import Asked, Event
 from gotlang.runtime.sampler.ledger import Ledger
@@ -261,11 +258,12 @@ Choices = dict[str, list[PromptTexts]]
 
 
 @final
-class _StoredProposals(msgspec.Struct, frozen=True):
-    """The content of a file of proposals."""
+class ProposedTexts(msgspec.Struct, frozen=True):
+    """The texts that a study chooses from, and the results of each optimizer, as they are stored with its
+    trials: a resumed study, and each worker, has the same."""
 
-    choices: Choices
-    proposed: list[Proposed]
+    choices: Choices = {}
+    proposed: list[Proposed] = []
 
 
 @final
@@ -397,34 +395,19 @@ def _short(value: Any) -> str:
 
 
 async def propose(
-    points: PointRunner, rows: Sequence[Row], file: Path, tell: Callable[[str], None] = lambda _: None
-) -> tuple[Choices, list[Proposed]]:
+    points: PointRunner, rows: Sequence[Row], tell: Callable[[str], None] = lambda _: None
+) -> ProposedTexts:
     """Texts for every prompt that the study searches, and the results of each optimizer.
 
-    They are stored in a file, where a resumed study or a second worker finds them. `tell` is called with the
-    progress in words. Raises UsageError without DSPy, and for an optimizer that fails.
+    `tell` is called with the progress in words. Raises UsageError without DSPy, and for an optimizer that
+    fails.
     """
-    if not points.plan.searches:
-        return {}, []
-    if (before := _read(file)) is not None:
-        return before.choices, before.proposed
     choices, proposed = Choices(), list[Proposed]()
     for search in points.plan.searches:
         found = Proposed(search.optimizer.name, search.prompts)
         choices.update(await _search(points, rows, search, found, tell))
         proposed.append(found)
-    try:
-        replace_file(file, to_json(_StoredProposals(choices, proposed)).encode())
-    except OSError as error:
-        raise CacheError(f"cannot write the proposed texts to {file}: {error.strerror}") from None
-    return choices, proposed
-
-
-def _read(file: Path) -> _StoredProposals | None:
-    try:
-        return from_json(read_own(file), _StoredProposals) if file.exists() else None
-    except (OSError, InvalidRecord) as error:
-        raise UsageError(f"cannot read the proposed texts in {file}: {error}", help="delete it") from None
+    return ProposedTexts(choices, proposed)
 
 
 async def _search(

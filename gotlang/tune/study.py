@@ -36,6 +36,7 @@ from gotlang.models.prices import dollars
 from gotlang.models.registry import is_simulated, plain_name, price_of_model
 from gotlang.options import Options
 from gotlang.packages import pip_install
+from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.runtime.sampler.shared import ROLE
 from gotlang.runtime.sizes import Sizes
 from gotlang.semantics.variations import MODELS, SCHEME
@@ -56,12 +57,12 @@ from gotlang.tune.judge import (
 from gotlang.tune.outcome import ROLES, UNFINISHED, StudyResult, written
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import CONTINUES, Measured, PointRunner, mean
-from gotlang.tune.prompts import SHARE, propose, require_dspy
+from gotlang.tune.prompts import SHARE, ProposedTexts, propose, require_dspy
 from gotlang.tune.sampler import CostModel
 from gotlang.tune.search import StudyProgress, StudySearch, best_of, front, merged
 from gotlang.tune.space import space_of, with_texts
 from gotlang.tune.structure import simplified
-from gotlang.tune.trials import Trial, TrialStore, lost
+from gotlang.tune.trials import Trial, TrialStore, damaged, lost
 from gotlang.tune.tuned import Tuned
 from gotlang.version import __version__
 
@@ -292,8 +293,8 @@ class _Study:
     async def pick(self, wanted: str) -> StudyResult:
         """The stored study, with this point chosen; of one that has not ended, with the results so far."""
         trials = merged(self.plan, self.store.finished().values(), len(self.train))
-        kept = self.store.kept()
-        if 0 not in trials:
+        kept, texts = self.store.kept(), self._stored_texts()
+        if 0 not in trials or (texts is None and self.plan.searches):
             raise UsageError(
                 f"there is no result of the study `{self.plan.name}` yet to pick from",
                 help="run it first: the same command without `--pick`",
@@ -308,23 +309,52 @@ class _Study:
             best = best_of(self.plan, trials.values())
             found = self._chosen(trials, [best] if best is not None else [])
             self.partial = f"{UNFINISHED}: of {len(trials)} points none is compared on test rows"
-        points = await self._propose()
-        return await self._result(points, trials, found, wanted)
+        return await self._result(self._points(texts or ProposedTexts()), trials, found, wanted)
 
     async def _propose(self) -> PointRunner:
         """The runner of points, with proposed texts if the study searches prompts."""
-        plan, space = self.plan, space_of(self.plan)
-        if plan.searches:
-            self.budget.allow(None if plan.budget is None else SHARE * plan.budget)
-            self._tell_proposals("texts are proposed")
-        async with self._alone():
-            ROLE.set("texts")
-            points = PointRunner(plan, space, self.session)  # proposers use the calls of these runs
-            file = Path(f"{self.file}.texts.json")
-            texts, self.proposed = await propose(points, self.train, file, self._tell_proposals)
+        plan = self.plan
+        if not plan.searches:
+            return self._points(ProposedTexts())
+        self.budget.allow(None if plan.budget is None else SHARE * plan.budget)
+        self._tell_proposals("texts are proposed")
+        try:
+            async with self._alone():
+                ROLE.set("texts")
+                found = await self._texts()
+        except BaseException:
+            self.store.leave()
+            raise
         self.budget.allow(plan.budget)
-        space = with_texts(space, {prompt: len(found) for prompt, found in texts.items()})
-        return PointRunner(plan, space, self.session, texts, self.engine)
+        return self._points(found)
+
+    async def _texts(self) -> ProposedTexts:
+        """The proposed texts: those in the storage, or new ones. The worker that claims the first trial
+        proposes them; those in other folders wait for it."""
+        while (found := self._stored_texts()) is None:
+            if self.store.claim_first():
+                runner = PointRunner(
+                    self.plan, space_of(self.plan), self.session
+                )  # for the runs of proposers
+                found = await propose(runner, self.train, self._tell_proposals)
+                self.store.keep_texts(to_json(found))
+            else:
+                self._tell_proposals("another worker proposes texts")
+                await self.store.pause()
+        return found
+
+    def _stored_texts(self) -> ProposedTexts | None:
+        stored = self.store.texts()
+        try:
+            return None if stored is None else from_json(stored, ProposedTexts)
+        except InvalidRecord as error:
+            raise damaged("the proposed texts", error) from None
+
+    def _points(self, found: ProposedTexts) -> PointRunner:
+        self.proposed = found.proposed
+        counts = {prompt: len(texts) for prompt, texts in found.choices.items()}
+        space = with_texts(space_of(self.plan), counts)
+        return PointRunner(self.plan, space, self.session, found.choices, self.engine)
 
     def _tell_proposals(self, words: str) -> None:
         self.observe(StudyProgress(stage=words))

@@ -159,6 +159,15 @@ class TrialStore:
         self._ahead.append(number)  # another worker was faster: this is one of the next measurements
         return None
 
+    def claim_first(self) -> bool:
+        """Whether this worker is to prepare the study: it has claimed the first trial, and measures it later.
+        Another one, or none if that trial is finished."""
+        number = self.orphan(1)
+        number = self.claim(1) if number is None else number
+        if number is not None:
+            self._ahead.insert(0, number)
+        return number is not None
+
     def skip(self) -> None:
         """End a claimed trial that is not to be run, at the end of a search."""
         for number in self._ahead:
@@ -235,6 +244,15 @@ class TrialStore:
         stored = self.study.user_attrs.get("front")
         return from_json(stored, StoredFront) if stored else StoredFront()
 
+    def keep_texts(self, texts: str) -> None:
+        """Store the texts that trials choose from by number, as JSON."""
+        self.study.set_user_attr("texts", texts)
+
+    def texts(self) -> str | None:
+        """The texts that were stored; None if there are none yet."""
+        found = self.study.user_attrs.get("texts")
+        return None if found is None else str(found)
+
     def leave(self) -> None:
         """Let others continue the claimed trials that this worker did not finish."""
         for trial_id in self._mine.values():
@@ -253,10 +271,7 @@ class TrialStore:
                 rows = from_json(stored.rows, tuple[Measured, ...])
                 selections = from_json(stored.selections, dict[str, SelectionStatistics])
             except InvalidRecord as error:
-                raise UsageError(
-                    f"trial {trial.number} in the study's storage is damaged: {error}",
-                    help="another `--storage` starts the study anew, with responses from the cache",
-                ) from None
+                raise damaged(f"trial {trial.number}", error) from None
             result = TrialResult(stored.values or None, stored.excess)
             self._finished[trial.number] = Trial(
                 trial.number, stored.point, rows, result, stored.ended, stored.first, stored.asked, selections
@@ -274,8 +289,12 @@ class TrialStore:
             unfinished = (t for t in self._trials()[:below] if t.state == self._states.RUNNING)
             if len(done) >= below or any(has_ended(t.user_attrs.get("worker", "")) for t in unfinished):
                 return done
-            pause = min(most, max(least, (time.monotonic() - started) / 10))
-            await asyncio.to_thread(time.sleep, pause)  # of real time, also if time is simulated
+            await self.pause(min(most, max(least, (time.monotonic() - started) / 10)))
+
+    @staticmethod
+    async def pause(seconds: float = WAIT_S[1]) -> None:
+        """Wait before the storage is read again: for real time, also if time is simulated."""
+        await asyncio.to_thread(time.sleep, seconds)
 
 
 quiet = partial(warnings.catch_warnings, action="ignore")
@@ -329,6 +348,14 @@ def _patiently(dialect: Any, _: object, places: Sequence[Any], names: Mapping[st
             if time.monotonic() > end:
                 raise
             time.sleep(_RETRY_S)
+
+
+def damaged(what: str, error: InvalidRecord) -> UsageError:
+    """The error for a damaged part of a study."""
+    return UsageError(
+        f"{what} in the study's storage cannot be read: {error}",
+        help="another `--storage` starts the study anew, with responses from the cache",
+    )
 
 
 def lost(error: Exception) -> CacheLost:

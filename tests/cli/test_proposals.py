@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from gotlang.errors import ModelError
 from gotlang.models.base import PERMITTED, Permit, Reply, Request
 from gotlang.tune import points
 from gotlang.tune.study import tune
+from gotlang.tune.trials import open_storage
 
 PROGRAM = """
 prompt twice(number: int) -> int:
@@ -194,10 +197,41 @@ def test_the_stand_in_for_simulated_models_adds_advice_and_never_grows(tmp_path:
     assert proposed["answers"] == proposed["usable"] == proposed["tried"] == 39
     assert proposed["stopped"] is None
     assert proposed["usd"] < 39 * 0.002
-    (file,) = (tmp_path / ".gotc" / "tune").glob("*.texts.json")
-    texts = [
-        text.get("instruction", "") for text in json.loads(file.read_text())["choices"]["twice.instruction"]
-    ]
+    (file,) = (tmp_path / ".gotc" / "tune").glob("*.journal")
+    (study,) = open_storage(str(file)).get_all_studies()
+    kept = json.loads(study.user_attrs["texts"])
+    texts = [text.get("instruction", "") for text in kept["choices"]["twice.instruction"]]
     assert len(texts) > 5
     assert max(map(len, texts)) < 140
     assert all(text.startswith("Do something with the number.\n") for text in texts[1:])
+
+
+def test_workers_in_several_folders_have_the_texts_of_one_proposer(tmp_path: Path) -> None:
+    """The proposer never answers the same again: with texts of its own, another worker would measure other
+    texts under the same names. To continue a finished study elsewhere, or to pick a point, costs nothing."""
+    numbers = count()
+
+    def answer(body: Body, _: int) -> str:
+        if not is_proposal(body):
+            return right(body)
+        return as_answer(body["messages"][-1]["content"], f"Double it. (variant {next(numbers)})")
+
+    folders = [tmp_path / name for name in ("one", "two", "three")]
+    for folder in folders:
+        folder.mkdir()
+    found = "copro(breadth=4, depth=2)", 1.0, "--json", "--storage", f"sqlite:///{tmp_path / 'study.db'}"
+    with OpenAIServer(answer) as server:
+        with ThreadPoolExecutor() as both:
+            done = [*both.map(lambda folder: document(tuned(folder, server, *found)), folders[:2])]
+        asked = len(server.requests)
+        proposed = sum(is_proposal(seen.body) for seen in server.requests)
+        done.append(document(tuned(folders[2], server, *found, "--max-usd", "2", "--resume")))
+        for folder in folders:
+            document(tuned(folder, server, *found, "--pick", "p1"))
+        assert len(server.requests) == asked
+    (told,) = done[0]["proposed"]
+    assert told["answers"] == proposed
+    for each in done:
+        assert (each["proposed"], each["front"]) == ([told], done[0]["front"])
+    files = [json.loads((folder / "words.tuned.json").read_text()) for folder in folders]
+    assert files[0]["prompts"] == files[1]["prompts"] == files[2]["prompts"] != {}
