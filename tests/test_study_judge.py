@@ -35,7 +35,7 @@ from gotlang.tune.judge import (
     pick,
     reserve_of,
 )
-from gotlang.tune.outcome import written
+from gotlang.tune.outcome import StudyResult, written
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.points import Measured
 from gotlang.tune.study import split, tune
@@ -384,6 +384,32 @@ def guess(rng, target, style):
     picked = tune(plan, options, folder=tmp_path / "kept", picked=done.judged.names[0])
     assert again.front == picked.front == done.front
     assert again.calls == picked.calls == done.calls
+
+
+def test_rows_are_added_while_the_budget_lasts_and_the_verdict_is_open(tmp_path: Path) -> None:
+    """Without a budget, the study says how many rows would decide it. If it is run again, or another point is
+    picked, the rows that were added stay."""
+    clauses = """train 12, test 8
+        minimize error(result, target)
+        trials 20
+        vary tries in 2..3
+        """
+    found: dict[str, StudyResult] = {}
+    for budget in ("", "budget 0.05", "budget 0.0008"):
+        folder = tmp_path / (budget or "none")
+        folder.mkdir()
+        plan, options = guess_plan(folder, clauses + budget, 80), Options(cache=folder / "cache.sqlite")
+        done = found[budget] = tune(plan, options, folder=folder / "kept")
+        again = tune(plan, options, folder=folder / "kept")
+        assert (again.held_out, again.tested, again.calls) == (done.held_out, done.tested, done.calls)
+        assert tune(plan, options, folder=folder / "kept", picked="p1").held_out == done.held_out
+    open_, decided, poor = (each.held_out for each in found.values())
+    assert open_ == poor and open_ is not None and decided is not None
+    assert (open_.verdict, open_.rows) == ("not significant", 8)
+    assert decided.verdict == "better"
+    assert open_.more_rows is not None
+    assert 8 < decided.rows <= 8 + 2 * open_.more_rows
+    assert found[""].tested == found["budget 0.05"].tested[:8]
 
 
 def unavailable() -> NoReturn:

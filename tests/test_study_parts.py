@@ -25,7 +25,7 @@ from gotlang.models.base import DecodingSettings, Message, Price, Request
 from gotlang.syntax.format import format_module
 from gotlang.tune.budget import StudyBudget
 from gotlang.tune.plan import Method, read_plan
-from gotlang.tune.sampler import Proposals
+from gotlang.tune.sampler import Proposals, require_sampler
 from gotlang.tune.space import Dimension, Space, space_of
 from gotlang.tune.study import split
 from gotlang.tune.trials import TrialResult
@@ -194,7 +194,7 @@ def test_a_missing_library_is_named() -> None:
         import cmaes  # noqa: F401
     except ImportError:
         with pytest.raises(UsageError, match="needs cmaes"):
-            proposals("cmaes")
+            require_sampler(Method("cmaes"))
 
 
 # ---------------------------------------------------------------- money

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gotlang.program import CheckedProgram
     from gotlang.report.history import State
     from gotlang.tune.budget import StudyBudget
+    from gotlang.tune.judge import FrontPoint
     from gotlang.tune.outcome import StudyResult
     from gotlang.tune.plan import StudyPlan
     from gotlang.tune.search import StudyProgress
@@ -193,9 +194,29 @@ def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
     return replace(options, observe=Progress(notice=notice))
 
 
-def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None:
-    from gotlang.tune.advice import cells, next_steps, not_mattering
+def _front_line(point: FrontPoint, done: StudyResult) -> str:
+    """A point of the front: its objectives, with intervals on test rows, its cost and its verdict."""
     from gotlang.tune.judge import amount
+
+    held, found = point.held_out, []
+    for at, objective in enumerate(done.plan.objectives):
+        name = f"{objective.text} " if len(done.plan.objectives) > 1 else ""
+        if held is not None:
+            ends = held.compared[at].interval
+            shown = f"{amount(objective.text, held.compared[at].tuned)}"
+            shown += f" ({amount(objective.text, ends.low)} to {amount(objective.text, ends.high)})"
+        else:
+            values = point.trial.result.values
+            shown = amount(objective.text, None if values is None else values[at])
+        found.append(name + shown)
+    if all(objective.text != "cost" for objective in done.plan.objectives):
+        found[-1] += f" at {amount('cost', point.cost)} per row"
+    verdict = "not on test rows" if held is None else held.verdict
+    return f"{point.title}: {', '.join(found)}" + ("" if point is done.front[0] else f", {verdict}")
+
+
+def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None:
+    from gotlang.tune.advice import cells, changed_rows, next_steps, not_mattering, on_train_rows
     from gotlang.tune.space import point_text
 
     say(f"{done.judged.title}: {point_text(done.winner.point)}" if done.winner.point else "the original")
@@ -209,15 +230,15 @@ def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None
         for bounded in done.held_out.constraints:
             if bounded.text != "failures" or bounded.violated:
                 say(f"  {bounded.text}: {bounded}")
+        for words in (changed_rows(done), on_train_rows(done)):
+            if words:
+                say(f"  {words}")
     if len(done.front) > 2:
         say("front:")
         for point in done.front:
-            value = "–" if not point.trial.result.values else f"{point.trial.result.values[0]:.4g}"
-            judged = point.held_out.verdict if point.held_out is not None else "not on test rows"
-            value = value if point.held_out is None else f"{point.held_out.compared[0].tuned or 0:.4g}"
-            verdict = "" if point is done.front[0] else f", {judged}"
-            cost = amount("cost", point.cost)
-            say(f"  {point.title}: {value} at {cost} per row{verdict} · {point_text(point.trial.point)}")
+            say(f"  {_front_line(point, done)} · {point_text(point.trial.point)}")
+            for text in done.texts_of(point):
+                say(f"    {harmless(text)}")
     whose = "the original's values" if done.written is done.front[0] else done.written.title
     say(f"{out} contains {whose}")
     for step in next_steps(done, command, str(out)):

@@ -15,7 +15,7 @@ from msgspec import Struct
 from gotlang.errors import UsageError
 from gotlang.records import Count, InvalidRecord, from_plain, to_json
 from gotlang.report.charts import brief
-from gotlang.tune.advice import cells, next_steps, not_mattering
+from gotlang.tune.advice import cells, next_steps, not_mattering, on_train_rows
 from gotlang.tune.judge import FrontPoint, HeldOut, cost_of
 from gotlang.tune.outcome import StudyResult
 from gotlang.tune.plan import StudyPlan
@@ -125,6 +125,7 @@ class PointView(Struct, frozen=True):
     cost: float | None
     written: bool
     held_out: HeldOutView | None
+    texts: list[str] = []
 
 
 class PromptView(Struct, frozen=True):
@@ -195,6 +196,7 @@ class StudyView(Struct, frozen=True):
     steps: list[str] = []
     idle: list[str] = []
     held_out: HeldOutView | None = None
+    trained: str = ""
     front: list[PointView] = []
     params: list[ParamView] = []
     prompts: list[PromptView] = []
@@ -287,6 +289,7 @@ def study_document(done: StudyResult, command: str, file: str = "") -> dict[str,
         "steps": next_steps(done, command, file or f"{plan.name}.tuned.json"),
         "idle": not_mattering(done),
         "held_out": None if held_out is None else _held_out(held_out),
+        "trained": on_train_rows(done),
         "front": [_point(point, done) for point in done.front],
         "params": _params(done),
         "prompts": [
@@ -332,6 +335,7 @@ def _point(point: FrontPoint, done: StudyResult) -> dict[str, Any]:
         "cost": point.cost,
         "written": point.names == done.written.names,
         "held_out": None if point.held_out is None else _held_out(point.held_out),
+        "texts": done.texts_of(point),
     }
 
 

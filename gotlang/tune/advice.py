@@ -14,6 +14,8 @@ from gotlang.tune.trials import Trial
 
 _CHANCE = 1.645
 """The 95% quantile of the standard normal distribution."""
+_SHOWN = 5
+"""Maximum number of rows that are named."""
 
 
 def not_mattering(done: StudyResult) -> list[str]:
@@ -92,7 +94,10 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
     if done.unfinished:
         yield f"continue the study: `{command}`"
         return
-    if held is None:
+    if held is None and done.picked is not None:
+        judge = f"`gotc eval {program} --tuned {file} --data ...`"
+        yield f"{done.picked.title} was not run on held-out rows: {judge} runs it on any rows"
+    elif held is None:
         more = f"more money than {amount('cost', done.plan.budget)}"
         yield f"continue the study to the test rows with {more}: `{command} --max-usd USD`"
     elif held.verdict == "better" and done.picked is None:
@@ -133,6 +138,45 @@ def _more_rows(done: StudyResult, command: str) -> Iterator[str]:
         yield f"{words}: `{command} --test {held.rows + held.more_rows}`"
     else:
         yield f"{words}; the data has {max(0, left)} more, add rows"
+
+
+def changed_rows(done: StudyResult) -> str:
+    """`5 of 20 test rows improved, 2 worsened (rows 3, 17), 13 unchanged` in the first objective; empty if
+    the judged point is the original, or did not run on test rows."""
+    if done.judged is done.front[0] or not done.judged.measured:
+        return ""
+    sign, ran = (
+        done.plan.objectives[0].sign,
+        list(zip(done.front[0].measured, done.judged.measured, strict=False)),
+    )
+    leads_of = {
+        number: sign * (a - b)
+        for number, (one, two) in zip(done.tested, ran, strict=False)
+        if (a := one.objectives[0]) is not None and (b := two.objectives[0]) is not None
+    }
+    better = sum(lead > 0 for lead in leads_of.values())
+    worse = sorted((lead, number) for number, lead in leads_of.items() if lead < 0)
+    shown = ", ".join(str(number) for _, number in worse[:_SHOWN]) + ", …" * (len(worse) > _SHOWN)
+    rows = f" (row{'s' * (len(worse) > 1)} {shown})" if worse else ""
+    same = len(ran) - better - len(worse)
+    return f"{better} of {len(ran)} test rows improved, {len(worse)} worsened{rows}, {same} unchanged"
+
+
+def on_train_rows(done: StudyResult) -> str:
+    """`on 20 train rows, by which it was chosen: error(result, target) 7.05 -> 2.3`, for the rows on which
+    both the original and the judged point ran; empty if that is the original."""
+    rows, own = done.winner.rows[: len(done.trained)], done.trials[0].rows
+    count = min(len(rows), len(own))
+    if not done.winner.number or not count:
+        return ""
+    found = [
+        f"{objective.text} "
+        + " -> ".join(
+            amount(objective.text, mean([row.objectives[at] for row in some[:count]])) for some in (own, rows)
+        )
+        for at, objective in enumerate(done.plan.objectives)
+    ]
+    return f"on {count} train rows, by which it was chosen: {', '.join(found)}"
 
 
 def cells(done: StudyResult) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from gotlang.models.base import Address
 from gotlang.models.prices import Spent
@@ -17,7 +17,7 @@ from gotlang.tune.plan import StudyPlan
 from gotlang.tune.proposer import Proposed
 from gotlang.tune.space import Space, point_text
 from gotlang.tune.trials import Trial
-from gotlang.tune.tuned import Tuned
+from gotlang.tune.tuned import PromptTexts, Tuned
 
 ROLES = {
     "proposer": "proposing texts",
@@ -62,6 +62,8 @@ class StudyResult(Displayed):
     trained: Sequence[int] = ()
     tested: Sequence[int] = ()
     proposed: Sequence[Proposed] = ()
+    texts: Mapping[str, Mapping[str, PromptTexts]] = field(default_factory=dict)
+    """The texts of each point of the front by prompt, by the point's first name."""
 
     @property
     def ended(self) -> Counter[str]:
@@ -124,7 +126,10 @@ class StudyResult(Displayed):
             "winner": _brief(self.winner),
             "written": self.written.names[0],
             "original": {"train": _brief(self.trials[0])["train"]},
-            "front": [point.to_dict() for point in self.front],
+            "front": [
+                {**point.to_dict(), "prompts": to_builtins(self.texts.get(point.names[0], {}))}
+                for point in self.front
+            ],
             "held_out": self.held_out.to_dict() if self.held_out is not None else None,
             "proposed": [each.to_dict() for each in self.proposed],
             "spent": self.spent.to_dict(),
@@ -134,6 +139,17 @@ class StudyResult(Displayed):
             "storage": self.storage,
             "tuned": tuned,
         }
+
+    def texts_of(self, point: FrontPoint) -> list[str]:
+        """The texts of a point of the front, a line each: `prompt sort: Sort the numbers.`"""
+        found = []
+        for prompt, texts in self.texts.get(point.names[0], {}).items():
+            if texts.instruction is not None:
+                found.append(f"prompt {prompt}: {' '.join(texts.instruction.split())}")
+            if texts.examples is not None:
+                shots = len(texts.examples)
+                found.append(f"prompt {prompt}: {shots} example{'s' * (shots != 1)}")
+        return found
 
     def facts(self) -> list[tuple[str, str]]:
         """The verdict, the judged point, what was compared, and the cost."""

@@ -95,13 +95,18 @@ class Proposals:
                 self._study.tell(trial, list(result.values))
 
 
-def _sampler(optuna: Any, method: Method, seed: int) -> Any:
-    given, samplers = dict(method.arguments), optuna.samplers
-    seed = given.get("seed", seed) % SEEDS
-    kind, packages, arguments = _SAMPLERS[method.name]
+def require_sampler(method: Method) -> None:
+    """Raise UsageError if the packages of a sampler are not installed."""
+    _, packages, _ = _SAMPLERS.get(method.name, ("", (), {}))
     if missing := [package for package in packages if find_spec(package) is None]:
         words = f"the sampler `{method.name}` needs {' and '.join(missing)}"
         raise UsageError(words, help=f"pip install {' '.join(missing)}")
+
+
+def _sampler(optuna: Any, method: Method, seed: int) -> Any:
+    given, samplers = dict(method.arguments), optuna.samplers
+    seed = given.get("seed", seed) % SEEDS
+    kind, _, arguments = _SAMPLERS[method.name]
     settings = {of_optuna: given.get(name, default) for of_optuna, (name, default) in arguments.items()}
     if method.name == "tpe":
         settings |= {"multivariate": True, "group": True, "constant_liar": True}

@@ -58,7 +58,7 @@ from gotlang.tune.outcome import ROLES, UNFINISHED, StudyResult, written
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import CONTINUES, Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, ProposedTexts, propose, require_dspy
-from gotlang.tune.sampler import CostModel
+from gotlang.tune.sampler import CostModel, require_sampler
 from gotlang.tune.search import StudyProgress, StudySearch, best_of, front, merged
 from gotlang.tune.space import space_of, with_texts
 from gotlang.tune.structure import simplified
@@ -88,9 +88,10 @@ class Split:
     fingerprint: str
 
 
-def split(plan: StudyPlan) -> Split:
-    """The rows for training and for testing, by the study's split seed. Equal rows count once, so that none
-    is in both. Raises UsageError if there are too few."""
+def split(plan: StudyPlan, tested: int = 0) -> Split:
+    """The rows for training and for testing, by the study's split seed; with at least `tested` test rows, as
+    far as there are. Equal rows count once, so that none is in both. Raises UsageError if there are too
+    few."""
     table = as_table(plan.data)
     rows = plan.read_rows().rows
     distinct = {json.dumps(row.inputs, sort_keys=True, default=str): row.number for row in reversed(rows)}
@@ -106,7 +107,8 @@ def split(plan: StudyPlan) -> Split:
             "test",
             help="both need at least one, and none can be in both",
         )
-    return Split(tuple(numbers[:train]), tuple(numbers[train : train + test]), data.fingerprint(table))
+    last = train + max(test, tested)
+    return Split(tuple(numbers[:train]), tuple(numbers[train:last]), data.fingerprint(table))
 
 
 def _check_models(plan: StudyPlan, session: Session) -> None:
@@ -253,13 +255,20 @@ class _Study:
 
     async def run(self) -> StudyResult:
         """All steps."""
+        space_of(self.plan)
+        require_sampler(self.plan.sampler)
         self._check_budget()
         points = await self._propose()
         await self._search(points)
         self.rejected = self.search.allocation.rejected
         trials = self.search.measured()
         chosen = self._chosen(trials, [trials[trial.number] for trial in self.search.best])
-        return await self._result(points, trials, await self._held_out(points, chosen))
+        compared = await self._held_out(points, chosen)
+        while more := self._further_rows(compared):
+            self.split = split(self.plan, len(self.split.test) + more)
+            compared = await self._held_out(points, chosen)
+            self.split = split(self.plan, self._tested())
+        return await self._result(points, trials, compared)
 
     def _chosen(self, trials: Mapping[int, Trial], best: Sequence[Trial]) -> list[FrontPoint]:
         """The points to choose from, by the best of the search."""
@@ -300,6 +309,7 @@ class _Study:
                 help="run it first: the same command without `--pick`",
             )
         self.partial = kept.partial
+        self.split = split(self.plan, self._tested())
         if kept.names:
             found = self._compared(named(trials, kept.names), kept.rows)
             ran = min(len(kept.rows.get(p.trial.number, ())) for p in self._judged(found))
@@ -409,12 +419,16 @@ class _Study:
         self.budget.allow(self.plan.budget)
         ROLE.set("held-out rows")
         self.search.show_stage("held-out rows")
-        kept, trials, judged = self.store.kept(), self.search.measured(), self._judged(chosen)
-        measured = {n: list(known) for n, known in kept.rows.items()}
-        first, front = {point.trial.number for point in judged}, list(chosen)
-        names = {n: x for n, x in kept.names.items() if n in kept.rows and n not in first and "best" not in x}
-        added = named(trials, names) if len(self.plan.objectives) == 1 else []  # before an interruption
+        trials, judged = self.search.measured(), self._judged(chosen)
         async with self._alone():
+            kept, tested = self.store.kept(), self._tested()
+            if tested > len(self.split.test):  # another worker added rows, or an earlier run
+                self.split = split(self.plan, tested)
+            measured = {n: list(known) for n, known in kept.rows.items()}
+            first, front = {point.trial.number for point in judged}, list(chosen)
+            names = {n: x for n, x in kept.names.items() if n in kept.rows and n not in first}
+            names = {n: x for n, x in names.items() if "best" not in x}
+            added = named(trials, names) if len(self.plan.objectives) == 1 else []  # before an interruption
             while True:
                 numbers = {point.trial.number for point in added}
                 front = [*(point for point in front if point.trial.number not in numbers), *added]
@@ -425,6 +439,23 @@ class _Study:
                 if reserve is None:
                     return front
                 added = [reserve]
+
+    def _further_rows(self, compared: Sequence[FrontPoint]) -> int:
+        """The number of test rows to add: those that would probably decide a verdict that is not significant.
+        It is 0 if the data does not have them, or if the study's budget does not last for them."""
+        held, spent = judged_point(compared).held_out, self.budget.spent_by_all
+        if held is None or held.verdict != "not significant" or self.partial is not None:
+            return 0
+        more, usd, budget = held.more_rows, held.more_usd, self.plan.budget
+        if more is None or usd is None or budget is None:
+            return 0
+        left = budget - (spent.usd or 0.0) - (spent.uncertain_usd or 0.0)
+        there = len(split(self.plan, len(self.split.test) + more).test) - len(self.split.test)
+        return more if more <= there and RESERVE * usd <= left else 0
+
+    def _tested(self) -> int:
+        """The number of test rows that were run, by any worker."""
+        return max((len(rows) for rows in self.store.kept().rows.values()), default=0)
 
     async def _waves(
         self,
@@ -529,6 +560,7 @@ class _Study:
             trained=self.split.train,
             tested=self.split.test,
             proposed=self.proposed,
+            texts={point.names[0]: points.chosen_texts(point.trial.point) for point in front},
         )
 
     def close(self) -> None:
