@@ -1,4 +1,4 @@
-"""What points will cost: what is surely too expensive is known before a call."""
+"""The winner of a search: what points will cost is known before a call, and failures count on every row."""
 
 from __future__ import annotations
 
@@ -124,3 +124,25 @@ def test_points_that_cost_less_than_their_estimate_are_found(tmp_path: Path, bou
     done = tune(read_plan(tmp_path / "near.got"), folder=None)
     assert done.winner.point["form"] == "brief"
     assert done.winner.point["tries"] in {4, 5, 6}
+
+
+@pytest.mark.parametrize(("fails", "style"), [("fancy", "plain"), ("both", "fancy")])
+def test_failures_count_on_rows_on_which_the_original_did_not_run(
+    tmp_path: Path, fails: str, style: str
+) -> None:
+    """The untuned program stops after a few rows, since others are much better. A style that fails on
+    later rows is infeasible, unless it fails there too."""
+    clauses = "train 16, test 8\nminimize error(result, target)\nvary style, tries in 2..4\ntrials 20"
+    plan = guess_plan(tmp_path, clauses)
+    late = [row.inputs["target"] for row in plan.read_rows(split(plan).train[6:]).rows]
+    (tmp_path / "guess_sim.py").write_text(f"""
+def guess(rng, target, style):
+    if target in {late} and (style == "fancy" or {fails == "both"}):
+        return "I do not know"
+    return str(target + rng.choice([-1, 1]) * (1 if style == "fancy" else rng.randint(20, 40)))
+""")
+    done = tune(plan, Options(cache=None), folder=None)
+    best = next(point for point in done.front if "best" in point.names)
+    assert best.trial.point["style"] == style
+    assert done.held_out is not None
+    assert not any(bound.violated for bound in done.held_out.constraints)

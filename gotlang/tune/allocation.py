@@ -244,11 +244,12 @@ class Allocation:
         self, planned: Sequence[Cells], known: Sequence[PointFacts], best: Sequence[int], able: Any
     ) -> list[Cells]:
         """The plan, with the best so far on the same cells. The untuned program goes first if it is uncertain
-        whether one of these satisfies a bound on more rows than it ran on."""
-        last = max((cells.last for cells in planned), default=0)
+        whether one of these satisfies a bound on more rows than it ran on, or if one failed on such a row."""
+        last, start = max((cells.last for cells in planned), default=0), known[0].cells
         rivals = best[:MOST_RIVALS]
-        uncertain = (known[p].cells for p in rivals if UNLIKELY < able[p] < 1 - UNLIKELY)
-        if (start := known[0].cells) < min(self.rows, max(uncertain, default=0)):
+        uncertain = [known[p].cells for p in rivals if UNLIKELY < able[p] < 1 - UNLIKELY]
+        uncertain += [k.cells for k in known if any(x and x > 0 for x in k.excess[0][start : self.rows])]
+        if start < min(self.rows, max(uncertain, default=0)):
             return [Cells(known[0].point, start, self._look(start))]
         further = [
             Cells(known[place].point, known[place].cells, last if place else min(last, self.rows))

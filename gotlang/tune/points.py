@@ -102,6 +102,14 @@ def leads(rows: Sequence[Measured], others: Sequence[Measured], of: Quantity) ->
     return [a - b for a, b in known_pairs(rows, others, of)]
 
 
+def more_failures(rows: Sequence[Measured], others: Sequence[Measured]) -> list[float]:
+    """The failures of rows beyond those of another trial, pair by pair; for rows on which that did not run,
+    beyond its share of failures."""
+    failed = [float(bool(row.failure)) for row in others]
+    missing = [mean(failed) or 0.0] * (len(rows) - len(failed))
+    return [float(bool(row.failure)) - other for row, other in zip(rows, [*failed, *missing], strict=False)]
+
+
 def bound(constraint: Constraint, baseline: float) -> float:
     """The bound of a constraint if the untuned program's quantity is `baseline`. Raises UsageError if it has
     no value."""

@@ -19,7 +19,7 @@ from gotlang.errors import UsageError
 from gotlang.evaluate.rows import Row
 from gotlang.tune.allocation import FIRST, Allocation, Cells, PointFacts
 from gotlang.tune.plan import StudyPlan
-from gotlang.tune.points import CellSamples, Measured, PointRunner, excess, leads, mean
+from gotlang.tune.points import CellSamples, Measured, PointRunner, excess, leads, mean, more_failures
 from gotlang.tune.prices import packed
 from gotlang.tune.sampler import Proposals
 from gotlang.tune.selections import SelectionStatistics, add
@@ -176,7 +176,6 @@ class StudySearch:
     def _facts(self, trial: Trial, baseline: Trial) -> PointFacts:
         """The data about a point for the plan."""
         plan, others = self.plan, beside(baseline.rows, len(trial.rows), len(self.train))
-        pairs = list(zip(trial.rows, others, strict=False))
 
         def values(at: int, sign: float) -> list[float | None]:
             return [None if (value := row.objectives[at]) is None else sign * value for row in trial.rows]
@@ -205,7 +204,7 @@ class StudySearch:
             len(trial.rows),
             [values(at, objective.sign) for at, objective in enumerate(plan.objectives)],
             [
-                [float(bool(a.failure)) - float(bool(b.failure)) for a, b in pairs],
+                more_failures(trial.rows, others),
                 *(over(at) for at in range(len(plan.constraints))),
             ],
             trial.asked,
@@ -363,7 +362,7 @@ def result_of(
 def violations(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Measured]) -> dict[str, float]:
     """The mean violation of each constraint by rows, 0 or less if it is satisfied; 1 if unknown. `baseline`
     are the rows of the untuned program, as far as it ran on them."""
-    found = {FAILURES: mean(leads(rows, baseline, lambda row: float(bool(row.failure)))) or 0.0}
+    found = {FAILURES: mean(more_failures(rows, baseline)) or 0.0}
     for place, constraint in enumerate(plan.constraints):
         compared = rows[: len(baseline)] if constraint.relative else rows
         quantity = mean([row.quantities[place] for row in compared])
