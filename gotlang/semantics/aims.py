@@ -42,8 +42,7 @@ _ANY: Interval = (-math.inf, math.inf)
 _ABOVE_0 = sys.float_info.min, math.inf
 _SHARE: Interval = (0.0, 1.0)
 _RANGES: dict[str, Interval] = {
-    **dict.fromkeys(("cost", "latency"), _ABOVE_0),
-    "calls": (1.0, math.inf),
+    **dict.fromkeys(("cost", "latency", "calls"), _ABOVE_0),
     **dict.fromkeys(("right", "failures"), _SHARE),
 }
 """The possible costs of a run that calls a model, and the possible shares."""
@@ -110,7 +109,7 @@ class AimCheck(Struct, frozen=True):
         for name in names:
             if name in self.symbols.metrics:
                 self._metric(name, self._place(node, name))
-            elif name in self.symbols.params.keys() - self._inputs():
+            elif name in self.symbols.params.keys() - self._inputs() - MEASURES.keys():
                 help = "use the result or a measure of the run, such as `cost`"
                 self.report.error(
                     "GOT0603",

@@ -135,7 +135,8 @@ def _more_rows(done: StudyResult, command: str) -> Iterator[str]:
     cost = "" if held.more_usd is None else f" at about {amount('cost', held.more_usd)}"
     words = f"{held.more_rows} more test rows would decide it{cost}"
     if held.more_rows <= left:
-        yield f"{words}: `{command} --test {held.rows + held.more_rows}`"
+        money = "" if done.plan.budget is None else " --max-usd USD"
+        yield f"{words}: `{command} --test {held.rows + held.more_rows}{money}`"
     else:
         yield f"{words}; the data has {max(0, left)} more, add rows"
 
@@ -158,13 +159,15 @@ def changed_rows(done: StudyResult) -> str:
     worse = sorted((lead, number) for number, lead in leads_of.items() if lead < 0)
     shown = ", ".join(str(number) for _, number in worse[:_SHOWN]) + ", …" * (len(worse) > _SHOWN)
     rows = f" (row{'s' * (len(worse) > 1)} {shown})" if worse else ""
-    same = len(ran) - better - len(worse)
-    return f"{better} of {len(ran)} test rows improved, {len(worse)} worsened{rows}, {same} unchanged"
+    unknown = len(ran) - len(leads_of)
+    same = len(leads_of) - better - len(worse)
+    words = f"{better} of {len(ran)} test rows improved, {len(worse)} worsened{rows}, {same} unchanged"
+    return words + (f", {unknown} without a result" if unknown else "")
 
 
 def on_train_rows(done: StudyResult) -> str:
-    """`on 20 train rows, by which it was chosen: error(result, target) 7.05 -> 2.3`, for the rows on which
-    both the original and the judged point ran; empty if that is the original."""
+    """`on the 20 train rows that both ran on: error(result, target) 7.05 -> 2.3`, for the original and the
+    judged point; empty if that is the original."""
     rows, own = done.winner.rows[: len(done.trained)], done.trials[0].rows
     count = min(len(rows), len(own))
     if not done.winner.number or not count:
@@ -176,7 +179,7 @@ def on_train_rows(done: StudyResult) -> str:
         )
         for at, objective in enumerate(done.plan.objectives)
     ]
-    return f"on {count} train rows, by which it was chosen: {', '.join(found)}"
+    return f"on the {count} train rows that both ran on: {', '.join(found)}"
 
 
 def cells(done: StudyResult) -> str:

@@ -59,7 +59,7 @@ from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import CONTINUES, Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, ProposedTexts, propose, require_dspy
 from gotlang.tune.sampler import CostModel, require_sampler
-from gotlang.tune.search import StudyProgress, StudySearch, best_of, front, merged
+from gotlang.tune.search import LISTED, StudyProgress, StudySearch, best_of, front, merged
 from gotlang.tune.space import space_of, with_texts
 from gotlang.tune.structure import simplified
 from gotlang.tune.trials import Trial, TrialStore, damaged, lost
@@ -224,6 +224,7 @@ class _Study:
         _check_models(plan, session)
         self.plan = plan
         self.split = split(plan)
+        self.asked = len(self.split.test)
         self.train = plan.read_rows(self.split.train).rows
         seed = session.options.seed
         others = sorted((name, str(path)) for name, path in session.options.corpora.items())
@@ -255,8 +256,8 @@ class _Study:
 
     async def run(self) -> StudyResult:
         """All steps."""
-        space_of(self.plan)
-        require_sampler(self.plan.sampler)
+        if self.plan.searches or space_of(self.plan).points(LISTED) is None:
+            require_sampler(self.plan.sampler)
         self._check_budget()
         points = await self._propose()
         await self._search(points)
@@ -264,10 +265,9 @@ class _Study:
         trials = self.search.measured()
         chosen = self._chosen(trials, [trials[trial.number] for trial in self.search.best])
         compared = await self._held_out(points, chosen)
-        while more := self._further_rows(compared):
-            self.split = split(self.plan, len(self.split.test) + more)
+        while rows := self._further_rows(compared):
+            self.split = split(self.plan, rows)
             compared = await self._held_out(points, chosen)
-            self.split = split(self.plan, self._tested())
         return await self._result(points, trials, compared)
 
     def _chosen(self, trials: Mapping[int, Trial], best: Sequence[Trial]) -> list[FrontPoint]:
@@ -309,7 +309,7 @@ class _Study:
                 help="run it first: the same command without `--pick`",
             )
         self.partial = kept.partial
-        self.split = split(self.plan, self._tested())
+        self.split = split(self.plan, kept.wanted)
         if kept.names:
             found = self._compared(named(trials, kept.names), kept.rows)
             ran = min(len(kept.rows.get(p.trial.number, ())) for p in self._judged(found))
@@ -327,31 +327,37 @@ class _Study:
         if not plan.searches:
             return self._points(ProposedTexts())
         self.budget.allow(None if plan.budget is None else SHARE * plan.budget)
-        self._tell_proposals("texts are proposed")
         try:
-            async with self._alone():
-                ROLE.set("texts")
-                found = await self._texts()
+            while (found := self._stored_texts()) is None:
+                if not await self._propose_texts():
+                    self._tell_proposals("another worker proposes texts; if it no longer runs: --resume")
+                    await self.store.pause()
         except BaseException:
             self.store.leave()
             raise
         self.budget.allow(plan.budget)
         return self._points(found)
 
-    async def _texts(self) -> ProposedTexts:
-        """The proposed texts: those in the storage, or new ones. The worker that claims the first trial
-        proposes them; those in other folders wait for it."""
-        while (found := self._stored_texts()) is None:
-            if self.store.claim_first():
-                runner = PointRunner(
-                    self.plan, space_of(self.plan), self.session
-                )  # for the runs of proposers
-                found = await propose(runner, self.train, self._tell_proposals)
+    async def _propose_texts(self) -> bool:
+        """Propose texts and store them, unless another worker has or does. It is the worker that claims the
+        first trial."""
+        async with self._alone():
+            ROLE.set("texts")
+            if self._stored_texts() is not None:
+                return True
+            if 0 in self.store.finished():
+                raise UsageError(
+                    "the study's storage has trials, but not the texts that were proposed for them",
+                    help="another `--storage` starts the study anew, with responses from the cache",
+                )
+            if not self.store.claim_first():
+                return False
+            self._tell_proposals("texts are proposed")
+            points = PointRunner(self.plan, space_of(self.plan), self.session)
+            found = await propose(points, self.train, self._tell_proposals)
+            if self._stored_texts() is None:  # `--resume` may take over from a worker that still runs
                 self.store.keep_texts(to_json(found))
-            else:
-                self._tell_proposals("another worker proposes texts")
-                await self.store.pause()
-        return found
+            return True
 
     def _stored_texts(self) -> ProposedTexts | None:
         stored = self.store.texts()
@@ -378,7 +384,8 @@ class _Study:
         def on_known(known: Sequence[Trial], best: Sequence[Trial]) -> None:
             baseline, *others = known
             some = best[: 4 if len(plan.objectives) > 1 else 1]  # of a front, as far as the budget lasts
-            self._reserve([baseline, *(some or [baseline])], len(self.split.test))
+            rows = max(self.asked, self.store.kept().wanted)
+            self._reserve([baseline, *(some or [baseline])], rows)
             costs.learn(baseline.rows, [(trial.point, trial.rows) for trial in others])
 
         judged = self.store.kept().planned or len(self.split.test)  # the same if test rows are added later
@@ -421,9 +428,9 @@ class _Study:
         self.search.show_stage("held-out rows")
         trials, judged = self.search.measured(), self._judged(chosen)
         async with self._alone():
-            kept, tested = self.store.kept(), self._tested()
-            if tested > len(self.split.test):  # another worker added rows, or an earlier run
-                self.split = split(self.plan, tested)
+            kept = self.store.kept()
+            if kept.wanted > len(self.split.test):  # another worker added rows, or an earlier run
+                self.split = split(self.plan, kept.wanted)
             measured = {n: list(known) for n, known in kept.rows.items()}
             first, front = {point.trial.number for point in judged}, list(chosen)
             names = {n: x for n, x in kept.names.items() if n in kept.rows and n not in first}
@@ -441,21 +448,23 @@ class _Study:
                 added = [reserve]
 
     def _further_rows(self, compared: Sequence[FrontPoint]) -> int:
-        """The number of test rows to add: those that would probably decide a verdict that is not significant.
-        It is 0 if the data does not have them, or if the study's budget does not last for them."""
-        held, spent = judged_point(compared).held_out, self.budget.spent_by_all
+        """The number of test rows to go on to: those that would probably decide a verdict that is not
+        significant. It is 0 if the data does not have them, if the study's budget does not last for them, or
+        if `better` is improbable even then."""
+        plan, held = self.plan, judged_point(compared).held_out
         if held is None or held.verdict != "not significant" or self.partial is not None:
             return 0
-        more, usd, budget = held.more_rows, held.more_usd, self.plan.budget
-        if more is None or usd is None or budget is None:
+        if held.more_rows is None or plan.budget is None or held.rows < len(self.split.test):
             return 0
-        left = budget - (spent.usd or 0.0) - (spent.uncertain_usd or 0.0)
-        there = len(split(self.plan, len(self.split.test) + more).test) - len(self.split.test)
-        return more if more <= there and RESERVE * usd <= left else 0
-
-    def _tested(self) -> int:
-        """The number of test rows that were run, by any worker."""
-        return max((len(rows) for rows in self.store.kept().rows.values()), default=0)
+        rows = held.rows + held.more_rows
+        if len(split(plan, rows).test) < rows or is_settled(plan, compared, rows, self.store.kept().planned):
+            return 0
+        spent, usd = self.budget.spent_by_all, 0.0
+        for point in compared:
+            each = mean([row.usd for row in point.measured])
+            usd += (each or 0.0) * max(0, rows - len(point.measured))
+        left = plan.budget - (spent.usd or 0.0) - (spent.uncertain_usd or 0.0)
+        return rows if RESERVE * usd <= left else 0
 
     async def _waves(
         self,
@@ -473,7 +482,9 @@ class _Study:
                 try:
                     known += await points.rows(point.trial.point, rows[len(known) : look], answers=True)
                 except BudgetExceeded:
-                    self.partial, lasts = self.partial or "the budget did not last for the test rows", False
+                    lasts = False
+                    if len(rows) <= self.asked:  # rows that were added are not missed
+                        self.partial = self.partial or "the budget did not last for the test rows"
                     break
             self.store.keep(names, measured, planned=len(rows), partial=self.partial)
             if not lasts or self._settled(self._compared(front, measured)):
@@ -496,6 +507,7 @@ class _Study:
         same = "no improvement found" if feasible else "no feasible trial"
         planned = self.store.kept().planned
         ran = [len(measured.get(p.trial.number, ())) for p in chosen if {"original", "best"} & {*p.names}]
+        ran += [len(rows) for rows in measured.values() if planned and len(rows) >= planned]
         count = min(len(self.split.test), *ran)
         whole = {n: rows[:count] for n, rows in measured.items() if count and len(rows) >= count}
         return compare_front(self.plan, chosen, whole, same=same, planned=planned)
@@ -511,12 +523,13 @@ class _Study:
         await asyncio.sleep(0)  # the last settlements are written
         spent, roles = self.budget.spent_by_all, self.budget.spent_by_role
         picked = None if wanted is None else pick(plan, front, trials, wanted)
+        tested = self.split.test[: max(self.asked, *(len(point.measured) for point in front))]
         chosen = written(front, picked)
         provenance = {
             "study": plan.name,
             "identity": self.identity,
             "data": {"file": Path(as_table(plan.data).path).name, "sha256": self.split.fingerprint},
-            "rows": {"train": list(self.split.train), "test": list(self.split.test)},
+            "rows": {"train": list(self.split.train), "test": list(tested)},
             "source_sha256": {
                 Path(source.name).name: hashlib.sha256(source.text.encode()).hexdigest()
                 for source in plan.program.compilation.sources.values()
@@ -558,7 +571,7 @@ class _Study:
             study=self.store.study,
             endpoints=self.session.endpoints,
             trained=self.split.train,
-            tested=self.split.test,
+            tested=tested,
             proposed=self.proposed,
             texts={point.names[0]: points.chosen_texts(point.trial.point) for point in front},
         )

@@ -90,11 +90,13 @@ class _StoredTrial(Struct, frozen=True):
 
 class StoredFront(Struct, frozen=True):
     """The front of a study: names of its points by the numbers of their trials, test rows by the same, the
-    number of rows of the first planned comparison, and why the study ended early."""
+    number of rows of the first planned comparison, that of the last one, `wanted`, which may have more, and
+    why the study ended early."""
 
     names: dict[int, tuple[str, ...]] = {}
     rows: dict[int, tuple[Measured, ...]] = {}
     planned: int = 0
+    wanted: int = 0
     partial: str | None = None
 
 
@@ -235,7 +237,7 @@ class TrialStore:
         known = self.kept()
         kept = {**known.rows, **{number: tuple(measured) for number, measured in rows.items()}}
         named = {number: tuple(each) for number, each in names.items()}
-        found = StoredFront(named, kept, known.planned or planned, partial)
+        found = StoredFront(named, kept, known.planned or planned, max(known.wanted, planned), partial)
         if found != known:
             self.study.set_user_attr("front", to_json(found))
 
