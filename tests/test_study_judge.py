@@ -412,6 +412,21 @@ def test_rows_are_added_while_the_budget_lasts_and_the_verdict_is_open(tmp_path:
     assert found[""].tested == found["budget 0.05"].tested[:8]
 
 
+def test_no_rows_are_added_if_better_is_improbable(tmp_path: Path) -> None:
+    """The comparison ended before its last rows, since they would hardly show a difference. Some 600 rows
+    would if it stayed the same, and the data has them."""
+    clauses = """train 12, test 40
+        minimize error(result, target)
+        trials 20
+        vary temperature in [0.0, 0.5, 1.0], tries in 2..3
+        budget 0.05"""
+    done = tune(guess_plan(tmp_path, clauses, 1000), Options(cache=None), folder=None)
+    held = done.held_out
+    assert held is not None and held.more_rows is not None
+    assert (held.verdict, len(done.tested)) == ("not significant", 40)
+    assert held.rows < 40 < held.more_rows < 900
+
+
 def unavailable() -> NoReturn:
     """A model that no longer responds."""
     raise ModelError("the model no longer responds")
