@@ -141,7 +141,7 @@ class StudyResult(Displayed):
         }
 
     def texts_of(self, point: FrontPoint) -> list[str]:
-        """The texts of a point of the front, a line each: `prompt sort: Sort the numbers.`"""
+        """The texts of a point of the front, one line each, such as `prompt sort: Sort the numbers`."""
         found = []
         for prompt, texts in self.texts.get(point.names[0], {}).items():
             if texts.instruction is not None:
