@@ -198,12 +198,12 @@ def _front_line(point: FrontPoint, done: StudyResult) -> str:
     """A point of the front: its objectives, with intervals on test rows, its cost and its verdict."""
     from gotlang.tune.judge import amount
 
-    held, found = point.held_out, []
+    judged, found = point.held_out, []
     for at, objective in enumerate(done.plan.objectives):
         name = f"{objective.text} " if len(done.plan.objectives) > 1 else ""
-        if held is not None:
-            ends = held.compared[at].interval
-            shown = f"{amount(objective.text, held.compared[at].tuned)}"
+        if judged is not None:
+            ends = judged.compared[at].interval
+            shown = f"{amount(objective.text, judged.compared[at].tuned)}"
             shown += f" ({amount(objective.text, ends.low)} to {amount(objective.text, ends.high)})"
         else:
             values = point.trial.result.values
@@ -211,7 +211,7 @@ def _front_line(point: FrontPoint, done: StudyResult) -> str:
         found.append(name + shown)
     if all(objective.text != "cost" for objective in done.plan.objectives):
         found[-1] += f" at {amount('cost', point.cost)} per row"
-    verdict = "not on test rows" if held is None else held.verdict
+    verdict = "not on test rows" if judged is None else judged.verdict
     return f"{point.title}: {', '.join(found)}" + ("" if point is done.front[0] else f", {verdict}")
 
 

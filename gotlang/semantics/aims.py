@@ -136,8 +136,8 @@ class AimCheck(Struct, frozen=True):
         return next(found, node.span)
 
     def _direction(self, node: e.Expression, lower: bool, forms: tuple[str, str]) -> None:
-        """Report a quantity that is made lower, or higher, although the opposite is better. `forms` are right
-        if lower, or higher, is better."""
+        """Report a quantity that the study lowers or raises although the opposite is better. `forms` are what
+        to write if lower values are better, and if higher ones are."""
         inner = node
         while isinstance(inner, e.Unary) and inner.operator == "-":
             inner, lower = inner.operand, not lower
@@ -219,7 +219,7 @@ class AimCheck(Struct, frozen=True):
         return all(by + _times(rise, end) > 0 for end in own)
 
     def _line(self, bound: e.Expression) -> tuple[float, float]:
-        """A bound's value for a baseline of 0, and by how much it rises with it; NaN if it is no line."""
+        """A bound's value for a baseline of 0, and its slope; NaN if it is not linear."""
         zero, one, two = (self.interval(bound, {BASELINE: (x, x)})[0] for x in (0.0, 1.0, 2.0))
         return zero, one - zero if math.isclose(two - one, one - zero, abs_tol=1e-12) else math.nan
 

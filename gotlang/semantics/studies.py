@@ -213,7 +213,8 @@ def _settings(node: n.Study, report: Report) -> None:
     for option in node.options if node.prompts else ():
         if option.name.text == "sampler" and _is_grid(option.value):
             message = "texts are proposed for prompts, so the size of the grid is not known beforehand"
-            help = "leave it out, or list the texts: `vary ask.instruction in [...]`"
+            prompt = node.prompts[0].names[0].text
+            help = f"leave it out, or list the texts: `vary {prompt}.instruction in [...]`"
             report.error("GOT0605", message, option.span, help=help)
     searched = [name for prompts in node.prompts for name in prompts.names]
     _duplicates("setting", [option.name for option in data], report)

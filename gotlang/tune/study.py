@@ -451,12 +451,12 @@ class _Study:
         """The number of test rows to go on to: those that would probably decide a verdict that is not
         significant. It is 0 if the data does not have them, if the study's budget does not last for them, or
         if `better` is improbable even then."""
-        plan, held = self.plan, judged_point(compared).held_out
-        if held is None or held.verdict != "not significant" or self.partial is not None:
+        plan, found = self.plan, judged_point(compared).held_out
+        if found is None or found.verdict != "not significant" or self.partial is not None:
             return 0
-        if held.more_rows is None or plan.budget is None or held.rows < len(self.split.test):
+        if found.more_rows is None or plan.budget is None or found.rows < len(self.split.test):
             return 0
-        rows = held.rows + held.more_rows
+        rows = found.rows + found.more_rows
         if len(split(plan, rows).test) < rows or is_settled(plan, compared, rows, self.store.kept().planned):
             return 0
         spent, usd = self.budget.spent_by_all, 0.0

@@ -90,8 +90,8 @@ class _StoredTrial(Struct, frozen=True):
 
 class StoredFront(Struct, frozen=True):
     """The front of a study: names of its points by the numbers of their trials, test rows by the same, the
-    number of rows of the first planned comparison, that of the last one, `wanted`, which may have more, and
-    why the study ended early."""
+    number of rows of the first planned comparison, and of the last one (`wanted`), to which rows may have
+    been added, and why the study ended early."""
 
     names: dict[int, tuple[str, ...]] = {}
     rows: dict[int, tuple[Measured, ...]] = {}
@@ -162,8 +162,7 @@ class TrialStore:
         return None
 
     def claim_first(self) -> bool:
-        """Whether this worker is to prepare the study: it has claimed the first trial, and measures it later.
-        Another one, or none if that trial is finished."""
+        """Claim the first trial, to measure it later. False if another worker has claimed it."""
         number = self.orphan(1)
         number = self.claim(1) if number is None else number
         if number is not None:
