@@ -180,6 +180,9 @@ class PointRunner:
         self._metrics = [metric.name for metric in session.ir.metrics]
         self.answered: Row | None = None
         """A row on which the model responded to the untuned program."""
+        self._probing = asyncio.Lock()
+        self._probed: tuple[float, float, RowRun] | None = None
+        """The last probe: its start, its end, and what came of it."""
 
     async def rows(
         self,
@@ -221,8 +224,7 @@ class PointRunner:
                     noted.clear()
                     await self._run(runner, rows, noted)
                 break
-            probe = _seeded(self.runner(self.space.start), _PROBES + secrets.randbits(32))
-            (found,) = await self._run(probe, [self.answered])
+            found = await self._probe(self.answered, loop.time(), again=responds)
             if found.calls and responds:  # before the rows ran again, and after that
                 break
             if responds := bool(found.calls):
@@ -235,6 +237,17 @@ class PointRunner:
                 )
             await asyncio.sleep(PAUSE_S if found.away else 0)
         return runs
+
+    async def _probe(self, row: Row, since: float, *, again: bool) -> RowRun:
+        """The untuned program on a row, with new samples, or what another task found after `since`: `again`
+        with a request that was sent after it."""
+        async with self._probing:
+            if self._probed is None or self._probed[0 if again else 1] < since:
+                runner = _seeded(self.runner(self.space.start), _PROBES + secrets.randbits(32))
+                clock = asyncio.get_running_loop().time
+                start, (found,) = clock(), await self._run(runner, [row])
+                self._probed = start, clock(), found
+            return self._probed[2]
 
     async def run(
         self, texts: Mapping[str, PromptTexts], rows: Sequence[Row], observe: Observer
