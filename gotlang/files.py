@@ -47,6 +47,10 @@ def _text(path: Path) -> str:
     return decoded(read_bounded(path, MAX_BYTES))
 
 
+_SHOWN = 5
+"""Maximum number of files that are named when one is missing."""
+
+
 def not_found(path: Path) -> UsageError:
     """The error for a missing file, which suggests the file next to it with the nearest name."""
     if path.is_symlink():
@@ -54,12 +58,13 @@ def not_found(path: Path) -> UsageError:
             f"{path} is a link that leads to no file", help="fix the link, or name another file"
         )
     try:
-        near = nearest(
-            path.name, [other.name for other in path.parent.iterdir() if nearest(path.stem, [other.stem])]
-        )
+        others = sorted(other.name for other in path.parent.iterdir())
     except OSError:
-        near = None
-    help = f"did you mean {path.parent / near}?" if near else None
+        others = []
+    near = nearest(path.name, [name for name in others if nearest(path.stem, [Path(name).stem])])
+    alike = [name for name in others if path.suffix and Path(name).suffix == path.suffix][:_SHOWN]
+    help = f"its folder has {', '.join(alike)}" if alike else None
+    help = f"did you mean {path.parent / near}?" if near else help
     return UsageError(f"there is no file {path}", help=help)
 
 

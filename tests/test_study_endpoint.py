@@ -176,6 +176,9 @@ def test_of_a_study_that_was_killed_a_point_is_picked_and_said_to_be_unfinished(
             assert name in picked["written"] or name == "best"
             params = json.loads((folder / "near.tuned.json").read_text())["params"]
             assert params == picked["winner"]["point"]
+            for point in picked["front"]:
+                ((low, high),) = point["train_intervals"]
+                assert low < point["train"][0] < high or point["train"] == [0.0]
             assert (params == {"effort": 1, "style": "plain"}) == (picked["written"] == "original")
         plain = (word for word in command(server, "--pick", "p1") if word != "--json")
         shown = gotc(*plain, "--report", "page.html", cwd=folder)

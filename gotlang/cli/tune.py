@@ -79,6 +79,7 @@ def tune_command(**chosen: Any) -> int:
     """
     from gotlang.cli.inputs import report_inferred
     from gotlang.cli.progress import Progress, outages
+    from gotlang.tune.advice import before
     from gotlang.tune.study import tune
     from gotlang.tune.tuned import apply
 
@@ -87,6 +88,8 @@ def tune_command(**chosen: Any) -> int:
         report_inferred(plan.read_rows(()).matching)
         if selection := str(plan.selection):
             complain(f"data: {selection}")
+        for line in before(plan) if chosen["pick"] is None else ():
+            complain(line)
     options = _options(plan, chosen)
     if "-" in (chosen["out"], chosen["report"]):
         raise UsageError("--out and --report must be files", help="`--json` prints the result")
@@ -199,20 +202,18 @@ def _front_line(point: FrontPoint, done: StudyResult) -> str:
     from gotlang.tune.judge import amount
 
     judged, found = point.held_out, []
-    for at, objective in enumerate(done.plan.objectives):
+    ran = done.on_train(point) if judged is None else [each.interval for each in judged.compared]
+    for objective, ends in zip(done.plan.objectives, ran, strict=False):
         name = f"{objective.text} " if len(done.plan.objectives) > 1 else ""
-        if judged is not None:
-            ends = judged.compared[at].interval
-            shown = f"{amount(objective.text, judged.compared[at].tuned)}"
-            shown += f" ({amount(objective.text, ends.low)} to {amount(objective.text, ends.high)})"
-        else:
-            values = point.trial.result.values
-            shown = amount(objective.text, None if values is None else values[at])
-        found.append(name + shown)
+        middle, low, high = (amount(objective.text, x) for x in (ends.mean, ends.low, ends.high))
+        found.append(f"{name}{middle} ({low} to {high})")
     if all(objective.text != "cost" for objective in done.plan.objectives):
-        found[-1] += f" at {amount('cost', point.cost)} per row"
-    verdict = "not on test rows" if judged is None else judged.verdict
-    return f"{point.title}: {', '.join(found)}" + ("" if point is done.front[0] else f", {verdict}")
+        found.append(f"{amount('cost', point.cost)} per row")
+    if judged is None:
+        found.append("on train rows only")
+    elif point is not done.front[0]:
+        found.append(judged.verdict)
+    return f"{point.title}: {', '.join(found)}"
 
 
 def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None:
@@ -356,7 +357,7 @@ class Watch:
             self._first = len(progress.finished)
             if self._first:
                 done = f"{count(self._first, 'point')} on {progress.cells} rows"
-                complain(f"resuming the study: {done} are measured")
+                complain(f"resuming the study, with {done}")
                 self._told = {number: len(trial.rows) for number, trial in progress.finished.items()}
         if self._live is not None:
             self._shown = self._table(progress, budget)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from gotlang.errors import UsageError
 from gotlang.records import Count, InvalidRecord, from_plain, to_json
@@ -125,6 +125,7 @@ class PointView(Struct, frozen=True):
     cost: float | None
     written: bool
     held_out: HeldOutView | None
+    train: list[Ends] = []
     texts: list[str] = []
 
 
@@ -335,6 +336,7 @@ def _point(point: FrontPoint, done: StudyResult) -> dict[str, Any]:
         "cost": point.cost,
         "written": point.names == done.written.names,
         "held_out": None if point.held_out is None else _held_out(point.held_out),
+        "train": to_builtins(done.on_train(point)),
         "texts": done.texts_of(point),
     }
 

@@ -123,14 +123,14 @@ def _front(view: StudyView, trials: Sequence[TrialLine]) -> Chart | None:
             )
     for point in view.front:
         own = points.get(point.trial)
-        at, ends = None if own is None else place(own), tuple[float, ...]()
+        at, interval = None if own is None else place(own), point.train[0] if point.train else None
         if point.held_out is not None:
             known = {each.name: each for each in point.held_out.compared}
             up, across = known.get(first.text), known[second].tuned if second in known else point.cost
             if up is None or across is None or up.tuned is None:
                 continue
-            at = across, up.tuned
-            ends = tuple(end for end in (up.interval.low, up.interval.high) if end is not None)
+            at, interval = (across, up.tuned), up.interval
+        ends = tuple(x for x in (interval.low, interval.high) if x is not None) if interval else ()
         if at is not None:
             title = point.title + ("" if point.held_out else " (not on test rows)")
             whole = ends if len(ends) == 2 else ()

@@ -100,6 +100,7 @@ class Target(Struct, frozen=True):
 def check_study(node: n.Study, target: Target | None, report: Report) -> None:
     """Report the errors of a study. Without a target, only checks that do not need it are done."""
     lost = any(n.is_unreadable(option) or option.name.text not in OPTIONS for option in node.options)
+    lost |= any(option.name.text not in DATA_OPTIONS for option in (node.data.options if node.data else ()))
     if node.data is None and not lost:
         help = 'write `data "rows.csv" (input = Column)`'
         report.error("GOT0601", "a study needs data", node.name.span, help=help)
@@ -238,6 +239,12 @@ def _setting(option: n.Setting, known: Mapping[str, Type | Mapping[str, Choice]]
     if wanted is None and name in GONE:
         help = f"remove it: {GONE[name]}"
         report.error("GOT0604", f"a study has no `{name}` any more", option.span, help=help)
+    elif wanted is None and known is DATA_OPTIONS and name in (*OPTIONS, *CLAUSES):
+        help = "start a new line with it"
+        report.error("GOT0604", f"`{name}` is not a setting of the data", option.span, help=help)
+    elif wanted is None and name in DATA_OPTIONS:
+        help = f'write it after the file: `data "rows.csv", {name} 20`'
+        report.error("GOT0604", f"`{name}` is a setting of the data", option.span, help=help)
     elif wanted is None:
         note = f"available: {', '.join(known)}"
         report.unknown("GOT0604", "setting", name, option.name.span, [*known, *CLAUSES], note)

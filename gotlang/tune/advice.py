@@ -8,14 +8,35 @@ from collections.abc import Iterator, Mapping
 from gotlang.statistics import FEWEST_ROWS
 from gotlang.tune.judge import amount
 from gotlang.tune.outcome import StudyResult
+from gotlang.tune.plan import Method, StudyPlan
 from gotlang.tune.points import leads, mean
-from gotlang.tune.space import Dimension, decoded
+from gotlang.tune.search import LISTED
+from gotlang.tune.space import Dimension, decoded, space_of
+from gotlang.tune.study import split
 from gotlang.tune.trials import Trial
 
 _CHANCE = 1.645
 """The 95% quantile of the standard normal distribution."""
 _SHOWN = 5
 """Maximum number of rows that are named."""
+
+
+def before(plan: StudyPlan) -> Iterator[str]:
+    """What a study cannot show, or does not use, before it runs. Raises UsageError as `split` and
+    `space_of`."""
+    tested = len(split(plan, 0 if plan.budget is None else FEWEST_ROWS).test)
+    if tested < FEWEST_ROWS:
+        yield f"with {_count(tested, 'test row')} no difference is significant: {FEWEST_ROWS} are needed"
+    if plan.trials == 1:
+        yield "with one trial only the untuned program runs"
+    sampler, listed = plan.sampler, None if plan.searches else space_of(plan).points(LISTED)
+    if listed is not None and sampler not in (Method("tpe"), Method("grid")):
+        points = _count(len(listed), "point")
+        yield f"the space has {points}, which are all candidates: `sampler {sampler.name}` is not used"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def not_mattering(done: StudyResult) -> list[str]:
@@ -185,7 +206,7 @@ def on_train_rows(done: StudyResult) -> str:
 def cells(done: StudyResult) -> str:
     """`36 points, 412 cells (a point on a row); separately they cost $0.0210, $0.0048 was paid (23%)`."""
     count = sum(len(trial.rows) for trial in done.trials.values())
-    words = f"{len(done.trials)} points, {count:,} cells (a point on a train row)"
+    words = f"{_count(len(done.trials), 'point')}, {_count(count, 'cell')} (a point on a train row)"
     apart = mean([row.usd for trial in done.trials.values() for row in trial.rows])
     paid = done.roles["search"].usd if "search" in done.roles else 0.0
     if not apart or paid is None:

@@ -12,6 +12,7 @@ from msgspec import structs, to_builtins
 from gotlang.models.base import Address
 from gotlang.models.prices import Spent
 from gotlang.result import Displayed
+from gotlang.statistics import LEVEL, Interval, confidence_sequence
 from gotlang.tune.judge import FrontPoint, HeldOut, judged_point
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.proposer import Proposed
@@ -127,7 +128,11 @@ class StudyResult(Displayed):
             "written": self.written.names[0],
             "original": {"train": _brief(self.trials[0])["train"]},
             "front": [
-                {**point.to_dict(), "prompts": to_builtins(self.texts.get(point.names[0], {}))}
+                {
+                    **point.to_dict(),
+                    "train_intervals": [[each.low, each.high] for each in self.on_train(point)],
+                    "prompts": to_builtins(self.texts.get(point.names[0], {})),
+                }
                 for point in self.front
             ],
             "held_out": self.held_out.to_dict() if self.held_out is not None else None,
@@ -139,6 +144,17 @@ class StudyResult(Displayed):
             "storage": self.storage,
             "tuned": tuned,
         }
+
+    def on_train(self, point: FrontPoint) -> list[Interval]:
+        """The mean of each objective of a point on the train rows. The intervals of all points of the search
+        hold simultaneously with 95%, and at any number of rows, so that points may be chosen by them; empty
+        for a point without results."""
+        if point.trial.result.values is None:
+            return []
+        level = 1 - (1 - LEVEL) / (len(self.trials) * len(self.plan.objectives))
+        rows = point.trial.rows[: len(self.trained)]
+        known = ([row.objectives[at] for row in rows] for at in range(len(self.plan.objectives)))
+        return [confidence_sequence([x for x in values if x is not None], level=level) for values in known]
 
     def texts_of(self, point: FrontPoint) -> list[str]:
         """The texts of a point of the front, one line each, such as `prompt sort: Sort the numbers`."""

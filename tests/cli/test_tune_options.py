@@ -122,6 +122,26 @@ def test_what_was_not_compared_is_not_shown_as_if_it_were(gotc: Gotc, folder: Pa
     assert "not compared with the original: the " in done.out
 
 
+@pytest.mark.parametrize(
+    ("clauses", "expected"),
+    [
+        ("train 4, test 5\ntrials 2", "with 5 test rows no difference is significant: 6 are needed"),
+        ("train 4, test 5\ntrials 2\nbudget 1.0", None),  # which pays for further rows
+        ("train 4, test 36\ntrials 2", None),
+        ("train 4, test 9\ntrials 1", "with one trial only the untuned program runs"),
+        ("train 4, test 9\ntrials 2\nsampler random", "`sampler random` is not used"),
+    ],
+)
+def test_what_a_study_cannot_show_is_said_before_it_runs(
+    gotc: Gotc, folder: Path, clauses: str, expected: str | None
+) -> None:
+    guess_study(folder, f"{clauses}\nminimize error(result, target)")
+    said = gotc("tune", "study.got", "--model", "simulated").err
+    first = said[: said.find("1 point, 4 rows")]
+    assert expected in first if expected else "needed" not in said and "only" not in said
+    assert "needed" not in gotc("tune", "study.got", "--model", "simulated", "--pick", "original").err
+
+
 def test_another_scheme_than_the_tuned_one_is_said(gotc: Gotc, folder: Path) -> None:
     guess_study(folder, SMALL)
     path = folder / "two.got"
