@@ -242,12 +242,15 @@ class PointRunner:
         """The untuned program on a row, with new samples, or what another task found after `since`: `again`
         with a request that was sent after it."""
         async with self._probing:
-            if self._probed is None or self._probed[0 if again else 1] < since:
-                runner = _seeded(self.runner(self.space.start), _PROBES + secrets.randbits(32))
-                clock = asyncio.get_running_loop().time
-                start, (found,) = clock(), await self._run(runner, [row])
-                self._probed = start, clock(), found
-            return self._probed[2]
+            if self._probed is not None:
+                sent, ended, found = self._probed
+                if (sent if again else ended) >= since:
+                    return found
+            runner = _seeded(self.runner(self.space.start), _PROBES + secrets.randbits(32))
+            clock = asyncio.get_running_loop().time
+            sent, (found,) = clock(), await self._run(runner, [row])
+            self._probed = sent, clock(), found
+            return found
 
     async def run(
         self, texts: Mapping[str, PromptTexts], rows: Sequence[Row], observe: Observer
