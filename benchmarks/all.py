@@ -33,32 +33,41 @@ NAMES = (
     "checking",
     "compiling",
     "editing",
-    "scale",
+    "scale speed",
+    "scale rows",
+    "scale kills",
+    "nodes",
 )
 PEERS = ("langgraph", "graph-of-thoughts", "framework-of-thoughts")
 
 
 def main() -> int:
     parser = options(__doc__)
-    parser.add_argument("names", nargs="*", choices=[[], *NAMES], help="which of them (default: all)")
+    known = list(dict.fromkeys(name.split()[0] for name in NAMES))
+    parser.add_argument("names", nargs="*", choices=[[], *known], help="which of them (default: all)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and sizes")
     for peer in PEERS:
         parser.add_argument(f"--{peer}", help="see above")
     given = parser.parse_args()
     started, failed = time.monotonic(), 0
-    for name in given.names or NAMES:
-        command = [sys.executable, str(Path(__file__).with_name(f"{name}.py")), "--json"]
-        command += [f"--{word}" for word in ("quick", "write") if getattr(given, word)]
+    for part in NAMES:
+        name, *more = part.split()
+        if given.names and name not in given.names:
+            continue
+        command = [sys.executable, str(Path(__file__).with_name(f"{name}.py")), *more, "--json"]
+        words = ("write",) if name == "nodes" else ("quick", "write")
+        command += [f"--{word}" for word in words if getattr(given, word)]
         if name == "overhead":
             for peer in PEERS:
                 where = getattr(given, peer.replace("-", "_"))
                 command += [f"--{peer}", where] if where else []
         begun = time.monotonic()
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-        print(f"\n## {name}: {time.monotonic() - begun:.0f} s\n", flush=True)
+        print(f"\n## {part}: {time.monotonic() - begun:.0f} s\n", flush=True)
         if done.returncode:
             failed += 1
             print(f"failed: `{' '.join(command[1:])}`")
+        if not done.stdout:
             continue
         measured = Measurement(**json.loads(done.stdout))
         print(f"{measured.caption()}\n\n{measured.table()}", flush=True)
