@@ -62,8 +62,8 @@ def not_found(path: Path) -> UsageError:
     except OSError:
         others = []
     near = nearest(path.name, [name for name in others if nearest(path.stem, [Path(name).stem])])
-    alike = [name for name in others if path.suffix and Path(name).suffix == path.suffix][:_SHOWN]
-    help = f"its folder has {', '.join(alike)}" if alike else None
+    alike = [name for name in others if path.suffix and Path(name).suffix == path.suffix]
+    help = f"its folder has {', '.join(alike[:_SHOWN])}{', ...' * (len(alike) > _SHOWN)}" if alike else None
     help = f"did you mean {path.parent / near}?" if near else help
     return UsageError(f"there is no file {path}", help=help)
 

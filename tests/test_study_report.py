@@ -160,7 +160,7 @@ def test_trials_tell_what_became_of_them(tmp_path: Path) -> None:
     done = gotc(
         tmp_path, "tune", "study.got", "--model", "simulated", "--trials", "1", "--max-usd", "0.00000001"
     )
-    assert "resuming the study, with 2 points on 9 rows" in done.stderr
+    assert "resuming the study, with 2 points on 9 cells" in done.stderr
 
 
 def test_a_file_without_a_study_is_said(tmp_path: Path) -> None:

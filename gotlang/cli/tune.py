@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 import time
@@ -96,7 +97,7 @@ def tune_command(**chosen: Any) -> int:
     out = Path(chosen["out"] or f"{plan.name}.tuned.json")
     check_writable(str(out), "--out")
     check_writable(chosen["report"], "--report")
-    command = f"gotc tune {shlex.quote(chosen['file'])}"
+    command = _repeating(chosen, options)
     with ExitStack() as stack:
         quiet = chosen["quiet"] or chosen["json"]
         progress = options.observe
@@ -160,6 +161,25 @@ def _write_program(program: CheckedProgram, found: Tuned, path: Path) -> list[st
     return list(unified_diff(before.splitlines(), after.splitlines(), *names, n=2, lineterm=""))
 
 
+def _repeating(chosen: dict[str, Any], options: Options) -> str:
+    """The command that continues the study: with the options that were given, except for secrets, what only
+    the user can allow, and what is not about the study."""
+    words = ["gotc", "tune", chosen["file"]]
+    settings, context = stored_settings(chosen, options, _NOT_STORED), click.get_current_context()
+    for option in context.command.params:
+        value = settings.get(option.name or "")
+        if (
+            value is None
+            or context.get_parameter_source(option.name or "") is not ParameterSource.COMMANDLINE
+        ):
+            continue
+        if isinstance(value, bool):
+            words.append((option.opts if value else option.secondary_opts)[0])
+        for each in value if isinstance(value, list) else [value] * (not isinstance(value, bool)):
+            words += [option.opts[0], "=".join(map(str, each)) if isinstance(each, list) else str(each)]
+    return shlex.join(words)
+
+
 def _plan(chosen: dict[str, Any]) -> StudyPlan:
     from dataclasses import replace
 
@@ -206,7 +226,7 @@ def _front_line(point: FrontPoint, done: StudyResult) -> str:
     for objective, ends in zip(done.plan.objectives, ran, strict=False):
         name = f"{objective.text} " if len(done.plan.objectives) > 1 else ""
         middle, low, high = (amount(objective.text, x) for x in (ends.mean, ends.low, ends.high))
-        found.append(f"{name}{middle} ({low} to {high})")
+        found.append(f"{name}{middle}" + (f" ({low} to {high})" if ends.low > -math.inf else ""))
     if all(objective.text != "cost" for objective in done.plan.objectives):
         found.append(f"{amount('cost', point.cost)} per row")
     if judged is None:
@@ -356,7 +376,7 @@ class Watch:
         if self._first is None and not progress.stage:
             self._first = len(progress.finished)
             if self._first:
-                done = f"{count(self._first, 'point')} on {progress.cells} rows"
+                done = f"{count(self._first, 'point')} on {count(progress.cells, 'cell')}"
                 complain(f"resuming the study, with {done}")
                 self._told = {number: len(trial.rows) for number, trial in progress.finished.items()}
         if self._live is not None:

@@ -19,6 +19,7 @@ from gotlang.semantics.variations import SCHEME, STRUCTURE, VaryCheck, name_of, 
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
+from gotlang.syntax.format import format_expression
 from gotlang.types import BOOL, FLOAT, INT, STR, ListType, Type, accepts, of_value
 
 
@@ -212,6 +213,9 @@ def _settings(node: n.Study, report: Report) -> None:
     for prompts in node.prompts:
         _method(prompts.optimizer, OPTIMIZERS, "optimizer", report)
     for option in node.options if node.prompts else ():
+        if option.name.text == "trials" and option.value == e.Constant(option.value.span, 1):
+            message = "with one trial only the untuned program runs, so no proposed text does"
+            report.error("GOT0605", message, option.span, help="give it more trials, or leave `prompts` out")
         if option.name.text == "sampler" and _is_grid(option.value):
             message = "texts are proposed for prompts, so the size of the grid is not known beforehand"
             prompt = node.prompts[0].names[0].text
@@ -243,7 +247,7 @@ def _setting(option: n.Setting, known: Mapping[str, Type | Mapping[str, Choice]]
         help = "start a new line with it"
         report.error("GOT0604", f"`{name}` is not a setting of the data", option.span, help=help)
     elif wanted is None and name in DATA_OPTIONS:
-        help = f'write it after the file: `data "rows.csv", {name} 20`'
+        help = f'write it after the file: `data "...", {name} {format_expression(option.value)}`'
         report.error("GOT0604", f"`{name}` is a setting of the data", option.span, help=help)
     elif wanted is None:
         note = f"available: {', '.join(known)}"

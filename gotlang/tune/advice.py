@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 
 from gotlang.statistics import FEWEST_ROWS
@@ -30,7 +32,7 @@ def before(plan: StudyPlan) -> Iterator[str]:
     if plan.trials == 1:
         yield "with one trial only the untuned program runs"
     sampler, listed = plan.sampler, None if plan.searches else space_of(plan).points(LISTED)
-    if listed is not None and sampler not in (Method("tpe"), Method("grid")):
+    if listed is not None and sampler.name != "grid" and sampler != Method("tpe"):
         points = _count(len(listed), "point")
         yield f"the space has {points}, which are all candidates: `sampler {sampler.name}` is not used"
 
@@ -110,17 +112,19 @@ def next_steps(done: StudyResult, command: str, file: str) -> list[str]:
 
 def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
     held, program = done.held_out, done.plan.program.compilation.source.name
+    model = re.search(r" --model (?:'[^']*'|\S+)", command)
+    tuned = f"{shlex.quote(program)} --tuned {shlex.quote(file)}{model[0] if model else ''}"
     if done.written is not done.front[0]:
-        yield f"use {done.written.title}: `gotc run {program} --tuned {file}`"
+        yield f"use {done.written.title}: `gotc run {tuned}`"
     if done.unfinished:
         yield f"continue the study: `{command}`"
         return
     if held is None and done.picked is not None:
-        judge = f"`gotc eval {program} --tuned {file} --data ...`"
+        judge = f"`gotc eval {tuned} --data ...`"
         yield f"{done.picked.title} was not run on held-out rows: {judge} runs it on any rows"
     elif held is None:
         more = f"more money than {amount('cost', done.plan.budget)}"
-        yield f"continue the study to the test rows with {more}: `{command} --max-usd USD`"
+        yield f"continue the study to the test rows with {more}: `{_with(command, '--max-usd', 'USD')}`"
     elif held.verdict == "better" and done.picked is None:
         yield f"write it into the program: `{command} --apply`"
     elif held.verdict == "not significant":
@@ -132,22 +136,33 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
     elif held.verdict == "no feasible trial":
         yield f"allow more than {', '.join(f'`{text}`' for text in done.unmet) or 'the constraints'}"
     elif held.verdict == "no improvement found":
-        yield "vary other params, prompts or models: nothing better was found in this space"
+        if len(done.trials) == 1:
+            yield "nothing but the original ran: give the study more trials or money"
+        else:
+            yield "vary other params, prompts or models: nothing better was found in this space"
     several = len(done.plan.objectives) > 1 < len(done.front) and done.picked is None
     if held is not None and held.verdict != "better" and several:
         knee = f"`{command} --pick knee`"
         yield f"choose a point that gives up one objective for another: {knee}, or any name of the front"
     if done.partial is not None and held is not None:
-        yield f"the budget ended the study early: `{command} --max-usd USD` continues with more"
+        more = _with(command, "--max-usd", "USD")
+        yield f"the budget ended the study early: `{more}` continues with more"
+
+
+def _with(command: str, option: str, value: object) -> str:
+    """A command with another value of an option."""
+    return f"{re.sub(rf' {option} [^ ]+', '', command)} {option} {value}"
 
 
 def _more_rows(done: StudyResult, command: str) -> Iterator[str]:
     held = done.held_out
     if held is None:
         return
-    left = len(done.plan.read_rows().rows) - len(done.trained) - held.rows
+    left = len(split(done.plan, len(done.plan.read_rows().rows)).test) - held.rows
     if held.more_rows is None and held.few:
-        enough = f"`{command} --test {FEWEST_ROWS}`" if held.rows + left >= FEWEST_ROWS else "add rows"
+        enough = (
+            f"`{_with(command, '--test', FEWEST_ROWS)}`" if held.rows + left >= FEWEST_ROWS else "add rows"
+        )
         yield f"a difference needs at least {FEWEST_ROWS} test rows to be significant: {enough}"
         return
     if held.more_rows is None:
@@ -156,8 +171,9 @@ def _more_rows(done: StudyResult, command: str) -> Iterator[str]:
     cost = "" if held.more_usd is None else f" at about {amount('cost', held.more_usd)}"
     words = f"{held.more_rows} more test rows would decide it{cost}"
     if held.more_rows <= left:
-        money = "" if done.plan.budget is None else " --max-usd USD"
-        yield f"{words}: `{command} --test {held.rows + held.more_rows}{money}`"
+        larger = _with(command, "--test", held.rows + held.more_rows)
+        larger = larger if done.plan.budget is None else _with(larger, "--max-usd", "USD")
+        yield f"{words}: `{larger}`"
     else:
         yield f"{words}; the data has {max(0, left)} more, add rows"
 

@@ -101,7 +101,7 @@ class Bounded:
         """The excess and its interval in percent of the bound; None for a bound of 0."""
         ends = self.excess.mean, self.excess.low, self.excess.high
         low, middle, high = sorted(100 * end / abs(self.bound) for end in ends) if self.bound else (0, 0, 0)
-        return [middle, low, high] if self.bound and math.isfinite(middle) else None
+        return [middle, low, high] if self.bound and all(map(math.isfinite, ends)) else None
 
     def __str__(self) -> str:
         name = self.text.split(maxsplit=1)[0]

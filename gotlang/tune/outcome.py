@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 from msgspec import structs, to_builtins
@@ -12,7 +13,7 @@ from msgspec import structs, to_builtins
 from gotlang.models.base import Address
 from gotlang.models.prices import Spent
 from gotlang.result import Displayed
-from gotlang.statistics import LEVEL, Interval, confidence_sequence
+from gotlang.statistics import FEWEST_ROWS, LEVEL, Interval, confidence_sequence
 from gotlang.tune.judge import FrontPoint, HeldOut, judged_point
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.proposer import Proposed
@@ -130,7 +131,10 @@ class StudyResult(Displayed):
             "front": [
                 {
                     **point.to_dict(),
-                    "train_intervals": [[each.low, each.high] for each in self.on_train(point)],
+                    "train_intervals": [
+                        [each.low, each.high] if math.isfinite(each.low) else None
+                        for each in self.on_train(point)
+                    ],
                     "prompts": to_builtins(self.texts.get(point.names[0], {})),
                 }
                 for point in self.front
@@ -146,15 +150,25 @@ class StudyResult(Displayed):
         }
 
     def on_train(self, point: FrontPoint) -> list[Interval]:
-        """The mean of each objective of a point on the train rows. The intervals of all points of the search
-        hold simultaneously with 95%, and at any number of rows, so that points may be chosen by them; empty
-        for a point without results."""
-        if point.trial.result.values is None:
-            return []
+        """Each objective of a point in the search, empty for a point without results. The intervals of all
+        points hold simultaneously with 95%, and at any number of rows, so that points may be chosen by them;
+        they are infinite for a point with few train rows."""
         level = 1 - (1 - LEVEL) / (len(self.trials) * len(self.plan.objectives))
-        rows = point.trial.rows[: len(self.trained)]
-        known = ([row.objectives[at] for row in rows] for at in range(len(self.plan.objectives)))
-        return [confidence_sequence([x for x in values if x is not None], level=level) for values in known]
+        found = []
+        for at, middle in enumerate(point.trial.result.values or ()):
+            everywhere = [
+                x for t in self.trials.values() for r in t.rows if (x := r.objectives[at]) is not None
+            ]
+            rows = point.trial.rows[: len(self.trained)]
+            own = [x for row in rows if (x := row.objectives[at]) is not None]
+            interval = Interval(middle, -math.inf, math.inf, len(own), level)
+            if len(own) >= FEWEST_ROWS:
+                unit = max(everywhere) - min(everywhere)
+                ran = confidence_sequence(own, level=level, unit=unit)
+                by = middle - ran.mean  # rows that it did not run on are estimated from other points'
+                interval = replace(ran, mean=middle, low=ran.low + by, high=ran.high + by)
+            found.append(interval)
+        return found
 
     def texts_of(self, point: FrontPoint) -> list[str]:
         """The texts of a point of the front, one line each, such as `prompt sort: Sort the numbers`."""

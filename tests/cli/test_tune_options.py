@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,7 @@ def test_what_was_not_compared_is_not_shown_as_if_it_were(gotc: Gotc, folder: Pa
         ("train 4, test 36\ntrials 2", None),
         ("train 4, test 9\ntrials 1", "with one trial only the untuned program runs"),
         ("train 4, test 9\ntrials 2\nsampler random", "`sampler random` is not used"),
+        ("train 4, test 9\ntrials 20\nsampler grid(seed=3)", None),
     ],
 )
 def test_what_a_study_cannot_show_is_said_before_it_runs(
@@ -137,9 +139,43 @@ def test_what_a_study_cannot_show_is_said_before_it_runs(
 ) -> None:
     guess_study(folder, f"{clauses}\nminimize error(result, target)")
     said = gotc("tune", "study.got", "--model", "simulated").err
-    first = said[: said.find("1 point, 4 rows")]
-    assert expected in first if expected else "needed" not in said and "only" not in said
-    assert "needed" not in gotc("tune", "study.got", "--model", "simulated", "--pick", "original").err
+    first, _, rest = said.partition("1 point, 4 rows")
+    assert rest or expected is None
+    assert (
+        expected in first
+        if expected
+        else "needed" not in said and "only" not in said and "not used" not in said
+    )
+    again = gotc("tune", "study.got", "--model", "simulated", "--pick", "original").err
+    assert expected is None or expected not in again
+
+
+def test_what_to_do_next_is_about_the_same_study(gotc: Gotc, folder: Path) -> None:
+    guess_study(folder, "train 18, test 20\nminimize error(result, target)\ntrials 12")
+    study = (folder / "study.got").read_text()
+    (folder / "two ways.got").write_text(study + study.replace("study near", "study far"))
+    given = (
+        "--study",
+        "far",
+        "--seed",
+        5,
+        "--model",
+        "simulated",
+        "--sample",
+        "38:1",
+        "--out",
+        "my file.json",
+    )
+    done = gotc("tune", "two ways.got", *given)
+    lines = [
+        line.partition("`gotc ")[2].partition("`")[0] for line in done.out.splitlines() if "`gotc " in line
+    ]
+    assert done.code == 0 and len(lines) >= 2
+    for line in lines:
+        words = shlex.split(line)
+        again = gotc(*words, *(("--input", "target=7") if words[0] == "run" else ()))
+        assert again.code == 0, (line, again.err)
+        assert words[0] == "run" or "resuming the study" in again.err
 
 
 def test_another_scheme_than_the_tuned_one_is_said(gotc: Gotc, folder: Path) -> None:
