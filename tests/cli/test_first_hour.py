@@ -374,7 +374,7 @@ def test_files_that_are_not_there_are_told_by_the_check(folder: Path) -> None:
     told = [line.partition(": ")[2] for line in done.stdout.splitlines() if line.startswith("error")]
     assert told == [
         "there is no file simulator.py; its folder has chat_sim.py, classify_sim.py, debate_sim.py, "
-        "draft_sim.py, invoice_sim.py",
+        "draft_sim.py, invoice_sim.py, ...",
         "there is no file tool.py; did you mean tools.py?",
         "there is no file note; did you mean notes?",
     ]
