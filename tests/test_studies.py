@@ -20,7 +20,8 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
 from support.studies import GUESS, course, guess_plan, guess_study
 
-from gotlang.api import Options, compile, load
+from gotlang.api import Options, Session, compile, load
+from gotlang.cache.memory import MemoryCache
 from gotlang.errors import BudgetExceeded, CompileError, ModelError, UsageError
 from gotlang.evaluate import evaluation
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
@@ -29,9 +30,9 @@ from gotlang.runtime.sampler.events import Asked
 from gotlang.tune import allocation, search
 from gotlang.tune.outcome import StudyResult
 from gotlang.tune.plan import StudyPlan, make_plan, read_plan
-from gotlang.tune.points import PointRunner
+from gotlang.tune.points import Measured, PointRunner
 from gotlang.tune.search import StudySearch
-from gotlang.tune.space import key_of
+from gotlang.tune.space import key_of, space_of
 from gotlang.tune.study import run_study, split, tune
 from gotlang.tune.tuned import apply, read_tuned, tuned
 
@@ -296,6 +297,41 @@ def test_a_model_that_is_gone_ends_a_study_and_fails_no_trial(tmp_path: Path, li
     with pytest.raises(ModelError, match=r"no longer responds: .*nobody is there"):
         go(Mortal(lives))
     assert course(go(Mortal()).trials) == course(whole.trials)
+
+
+class Away(Model):
+    """A model that is away until it has answered a probe: a request with samples of its own."""
+
+    name, simulated, price, batch = "away", False, Price(1.0, 2.0), 8
+
+    def __init__(self) -> None:
+        self.probes, self.back = 0, False
+
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        """Answers a probe after a while."""
+        if request.sample >= 2**40:
+            self.probes += 1
+            await asyncio.sleep(0.05)
+            self.back = True
+        elif not self.back:
+            raise ModelError("nobody is there")
+        said = tuple(Completion(str(request.arguments["target"]), output_tokens=2) for _ in range(n))
+        return Reply(said, Usage(20, 2 * n), 0.1)
+
+
+def test_points_that_lose_the_model_at_once_share_a_probe(tmp_path: Path) -> None:
+    plan, model = guess_plan(tmp_path), Away()
+    rows = plan.read_rows(range(1, 5)).rows
+
+    async def go() -> list[list[Measured]]:
+        async with Session(plan.program, Options(model=model, cache=MemoryCache())) as session:
+            runner = PointRunner(plan, space_of(plan), session)
+            runner.answered = rows[0]
+            points = ({"tries": tries, "style": "fancy"} for tries in (1, 2, 3, 4))
+            return await asyncio.gather(*(runner.rows(point, rows) for point in points))
+
+    assert [len([row for row in found if not row.failure]) for found in asyncio.run(go())] == [4] * 4
+    assert model.probes == 1
 
 
 def test_a_row_that_fails_was_paid_for_too(tmp_path: Path) -> None:

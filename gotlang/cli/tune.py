@@ -167,16 +167,14 @@ def _repeating(chosen: dict[str, Any], options: Options) -> str:
     words = ["gotc", "tune", chosen["file"]]
     settings, context = stored_settings(chosen, options, _NOT_STORED), click.get_current_context()
     for option in context.command.params:
-        value = settings.get(option.name or "")
-        if (
-            value is None
-            or context.get_parameter_source(option.name or "") is not ParameterSource.COMMANDLINE
-        ):
-            continue
-        if isinstance(value, bool):
-            words.append((option.opts if value else option.secondary_opts)[0])
-        for each in value if isinstance(value, list) else [value] * (not isinstance(value, bool)):
-            words += [option.opts[0], "=".join(map(str, each)) if isinstance(each, list) else str(each)]
+        name = option.name or ""
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        value = settings.get(name) if given else None
+        for each in value if isinstance(value, list) else [] if value is None else [value]:
+            if isinstance(each, bool):
+                words.append((option.opts if each else option.secondary_opts)[0])
+            else:
+                words += [option.opts[0], "=".join(map(str, each)) if isinstance(each, list) else str(each)]
     return shlex.join(words)
 
 
