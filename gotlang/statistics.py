@@ -3,7 +3,8 @@
 `confidence_sequence` allows looking after each row and stopping at any time; everything else is for a number
 of rows that was fixed in advance. An interval of `mean_interval` is a percentile bootstrap: the means of many
 resamples of the rows, with replacement. Such means vary less than those of new rows would, by the factor
-(n-1)/n in variance; the interval is widened accordingly, which matters below 20 rows.
+(n-1)/n in variance, and how much rows vary is itself an estimate: the interval is widened by that, and as
+Student's distribution is wider than the normal one, which matters below 30 rows.
 
 For many rows numpy, if installed, makes the same resamples with the same digits: its generator continues from
 the state of Python's, and values are added as integer multiples of a common unit, which is exact.
@@ -20,9 +21,6 @@ from typing import Literal, final
 
 RESAMPLES = 1000
 LEVEL = 0.95
-FEWEST_ROWS = 6
-"""With fewer rows nothing is significant: five rows that all point the same way occur by chance 1 time in 16,
-six 1 time in 32, which is less than the 5% that an interval of 95% allows."""
 
 MANY_ROWS = 500
 """Number of rows from which intervals are computed with numpy."""
@@ -30,6 +28,15 @@ _LIMB, _MOST_LIMBS = 30, 4
 """Bits of the integers that are added: millions of them fit into 64 bits; and the maximum."""
 
 Verdict = Literal["better", "worse", "not significant"]
+
+
+def fewest_rows(level: float = LEVEL) -> int:
+    """The number of rows below which no difference is significant: 6 at a level of 95%. Five rows that all
+    point the same way occur by chance 1 time in 16, six 1 time in 32, which is less than the 5% allowed."""
+    return math.ceil(1 - math.log2(1 - level))
+
+
+FEWEST_ROWS = fewest_rows()
 
 
 @final
@@ -83,7 +90,8 @@ def mean_interval(
     if sums is None:
         sums = [math.fsum(chance.choices(values, k=rows)) for _ in range(resamples)]
     means = sorted(total / rows for total in sums)
-    widened = math.sqrt(rows / (rows - 1))
+    normal = _normal(level)
+    widened = math.sqrt(rows / (rows - 1)) * _student(normal, rows - 1) / normal
     tail = (1 - level) / 2
     low = mean + (quantile(means, tail) - mean) * widened
     high = mean + (quantile(means, 1 - tail) - mean) * widened
@@ -132,9 +140,7 @@ def share_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval
     if rows == 0:
         return Interval(math.nan, -math.inf, math.inf, 0, level)
     mean = math.fsum(values) / len(values)
-    from statistics import NormalDist
-
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = _normal(level)
     middle = (mean + z * z / (2 * rows)) / (1 + z * z / rows)
     reach = z / (1 + z * z / rows) * math.sqrt(mean * (1 - mean) / rows + z * z / (4 * rows * rows))
     return Interval(mean, max(0.0, middle - reach), min(1.0, middle + reach), rows, level)
@@ -180,10 +186,10 @@ def confidence_sequence(
     Chernoff bounds via nonnegative supermartingales", 2020), one for the planned rows and one for eight times
     as many, with an estimated variance: valid as rows become many (Waudby-Smith et al., "Time-uniform central
     limit theory and asymptotic confidence sequences", 2024). For few rows it is widened as Student's
-    distribution is wider than the normal one (by Wallace's approximation, 1959), and by one imagined row on
-    the bound's side, as far from the mean as the furthest observed row, up to twice as far if that side has
-    the longer tail. Assumptions: rows are independent samples, and both tails appear in the rows seen; a rare
-    row that outweighs all others violates the second. `benchmarks/peeking.py` measures the coverage.
+    distribution is wider than the normal one, and by one imagined row on the bound's side, as far from the
+    mean as the furthest observed row, up to twice as far if that side has the longer tail. Assumptions: rows
+    are independent samples, and both tails appear in the rows seen; a rare row that outweighs all others
+    violates the second. `benchmarks/peeking.py` measures the coverage.
 
     Raises ValueError as `mean_interval` does, and for a negative unit.
     """
@@ -232,7 +238,7 @@ def chance_of_lead(
     if seen < FEWEST_ROWS or variance == 0 or rows <= seen:
         return 0.5
     spread = math.sqrt(variance * seen / (seen - 1))
-    reach = NormalDist().inv_cdf((1 + level) / 2) * spread / math.sqrt(rows)
+    reach = _student(_normal(level), rows - 1) * spread / math.sqrt(rows)
     if planned is not None:
         reach = _reach(rows, variance, above, below, level, planned)
     return NormalDist(mean, spread * math.sqrt((rows - seen) / (seen * rows))).cdf(-reach)
@@ -262,15 +268,28 @@ def _reach(rows: int, variance: float, far: float, other: float, level: float, p
     for times, share in _LINES:
         ratio = math.sqrt(times * max(planned or PLANNED, FEWEST_PLANNED) / all_rows)
         line = min(line, math.sqrt(math.log(2 / (share * (1 - level))) / 2) * (ratio + 1 / ratio))
-    exponent = (line * (8 * rows + 3) / (8 * rows + 1)) ** 2 / rows
-    errors = math.sqrt(rows * math.expm1(exponent)) if exponent < 700 else math.inf
-    return extra / all_rows + errors * math.sqrt((variance + extra**2 / all_rows) / all_rows)
+    spread = math.sqrt((variance + extra**2 / all_rows) / all_rows)
+    return extra / all_rows + _student(line, rows) * spread
+
+
+def _normal(level: float) -> float:
+    """How many standard deviations contain a share `level` of the normal distribution."""
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def _student(normal: float, freedom: int) -> float:
+    """The quantile of Student's distribution with these degrees of freedom where the normal one has `normal`,
+    by Wallace's approximation (1959): too large by less than 2% from 5 degrees of freedom."""
+    exponent = (normal * (8 * freedom + 3) / (8 * freedom + 1)) ** 2 / freedom
+    return math.sqrt(freedom * math.expm1(exponent)) if exponent < 700 else math.inf
 
 
 def verdict(difference: Interval, *, lower_is_better: bool) -> Verdict:
     """The verdict on a difference to a baseline: not significant if its interval contains 0 or has too few
     rows."""
-    if difference.rows < FEWEST_ROWS or difference.low <= 0 <= difference.high:
+    if difference.rows < fewest_rows(difference.level) or difference.low <= 0 <= difference.high:
         return "not significant"
     return "better" if (difference.mean < 0) == lower_is_better else "worse"
 

@@ -89,6 +89,16 @@ def test_the_interval_of_95_percent_holds_the_true_mean_about_as_often() -> None
     assert 0.90 <= held / 300 <= 0.98
 
 
+@pytest.mark.parametrize(("rows", "level", "missed"), [(6, 0.97, 0.05), (12, 0.97, 0.05), (10, 0.997, 0.012)])
+def test_intervals_of_few_rows_hold_as_often_as_they_say(rows: int, level: float, missed: float) -> None:
+    source, misses, draws = random.Random(9), 0, 500
+    for seed in range(draws):
+        drawn = [source.gauss(0, 1) for _ in range(rows)]
+        found = mean_interval(drawn, seed=seed, resamples=400, level=level)
+        misses += not found.low <= 0 <= found.high
+    assert misses / draws <= missed
+
+
 def test_a_share_of_none_is_not_known_to_be_never() -> None:
     none = share_interval([0.0] * 30)
     assert (none.mean, none.low) == (0.0, 0.0)

@@ -161,9 +161,9 @@ def _more_rows(done: StudyResult, command: str) -> Iterator[str]:
     left = len(split(done.plan, len(done.plan.read_rows().rows)).test) - held.rows
     if held.more_rows is None and held.few:
         enough = (
-            f"`{_with(command, '--test', FEWEST_ROWS)}`" if held.rows + left >= FEWEST_ROWS else "add rows"
+            f"`{_with(command, '--test', held.fewest)}`" if held.rows + left >= held.fewest else "add rows"
         )
-        yield f"a difference needs at least {FEWEST_ROWS} test rows to be significant: {enough}"
+        yield f"a difference needs at least {held.fewest} test rows to be significant: {enough}"
         return
     if held.more_rows is None:
         yield "the difference is too small to be decided with a reasonable number of rows"

@@ -16,12 +16,12 @@ from typing import Any, final
 
 from gotlang.errors import UsageError
 from gotlang.statistics import (
-    FEWEST_ROWS,
     LEVEL,
     RESAMPLES,
     Interval,
     chance_of_lead,
     confidence_sequence,
+    fewest_rows,
     mean_interval,
     rows_to_decide,
     verdict,
@@ -134,15 +134,20 @@ class HeldOut:
         return self.verdict in {"no improvement found", "no feasible trial"}
 
     @property
+    def fewest(self) -> int:
+        """The number of rows below which no difference is significant, as many as are compared at once."""
+        return max(fewest_rows(each.lead.level) for each in self.compared)
+
+    @property
     def few(self) -> bool:
         """Whether an objective has too few rows for any difference to be significant."""
-        return any(each.verdict and each.lead.rows < FEWEST_ROWS for each in self.compared)
+        return any(each.verdict and each.lead.rows < self.fewest for each in self.compared)
 
     @property
     def meaning(self) -> str:
         """The verdict in words."""
         if self.verdict == "not significant" and self.few:
-            return f"with fewer than {FEWEST_ROWS} rows no difference is significant: the original stays"
+            return f"with fewer than {self.fewest} rows no difference is significant: the original stays"
         return VERDICTS[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
