@@ -243,9 +243,10 @@ def _setting(option: n.Setting, known: Mapping[str, Type | Mapping[str, Choice]]
     if wanted is None and name in GONE:
         help = f"remove it: {GONE[name]}"
         report.error("GOT0604", f"a study has no `{name}` any more", option.span, help=help)
-    elif wanted is None and known is DATA_OPTIONS and name in (*OPTIONS, *CLAUSES):
+    elif wanted is None and name in (*CLAUSES, *(OPTIONS if known is DATA_OPTIONS else ())):
+        of = "the data" if known is DATA_OPTIONS else "the study"
         help = "start a new line with it"
-        report.error("GOT0604", f"`{name}` is not a setting of the data", option.span, help=help)
+        report.error("GOT0604", f"`{name}` is not a setting of {of}", option.span, help=help)
     elif wanted is None and name in DATA_OPTIONS:
         help = f'write it after the file: `data "...", {name} {format_expression(option.value)}`'
         report.error("GOT0604", f"`{name}` is a setting of the data", option.span, help=help)

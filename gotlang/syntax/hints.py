@@ -106,6 +106,7 @@ _SETTING_IN_CAPITALS = re.compile(r"(?:^|[ \t])[A-Z]\w*\((?:[^()]*,)?[ \t]*([A-Z
 _STEP_HEAD = re.compile(r"[ \t]*(?:[a-z_]\w*[ \t]*=[ \t]*)?(?!Repeat\b)[A-Z]\w*[ \t]*\(")
 _OTHER_QUOTES = re.compile(r"[“‘'`]([^\"“”‘’'`\\\n]*)[”’'`]")
 _VALUE = re.compile(r"=[ \t]*([\w.]+)")
+_CLAUSE_WITHIN = re.compile(r",[ \t]*(data|maximize|minimize|program|prompts|subject|vary)\b")
 
 
 def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, int]:
@@ -229,6 +230,8 @@ def _hint(
         return "`return` gives a value: write the step first, `found = ...`, and then `return found`"
     if met == "decreases":
         return "write `decreases` before `within`"
+    if text.startswith("study") and (clause := _CLAUSE_WITHIN.search(f"{before} {met}")) is not None:
+        return f"start a new line with `{clause[1].replace('subject', 'subject to')}`"
     if before == "repeat until":
         return _PYTHON["while"]
     if (case := re.match(r"(?:\w+ = )?([A-Z]\w*) not in$", before)) is not None:
