@@ -1,4 +1,4 @@
-"""Write the tables of benchmarks/README.md from the results in benchmarks/results.
+"""Write the tables of benchmarks/README.md and docs/scale.md from the results in benchmarks/results.
 
     python benchmarks/figures.py
 
@@ -12,8 +12,8 @@ import re
 
 from measurement import RESULTS, ROOT, Measurement
 
-PAGE = ROOT / "benchmarks" / "README.md"
-TABLE = re.compile(r"(<!-- figures: (\w+) begin -->\n).*?(<!-- figures: \2 end -->)", re.DOTALL)
+PAGES = (ROOT / "benchmarks" / "README.md", ROOT / "docs" / "scale.md")
+TABLE = re.compile(r"(<!-- figures: ([\w/]+) begin -->\n).*?(<!-- figures: \2 end -->)", re.DOTALL)
 
 
 def with_figures(text: str) -> str:
@@ -27,4 +27,5 @@ def with_figures(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_figures(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(with_figures(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -5,9 +5,10 @@
 
 A call goes through stations, each with a queue: the processor of its node; the database, which has so many
 cores; the row of the shared budget, which one transaction at a time may change, once for each call and once
-for each loan; and the provider, which answers after a while and lets so many calls through a second. A row of
-so many calls ends with a turn of the driver. Each node keeps as many calls in flight as its limit. Times of
-service are exponential around their means. Only the engine's work is simulated, no refusals and no outages.
+for each reservation; and the provider, which answers after a while and lets so many calls through a second.
+A row of so many calls ends with a turn of the driver. Each node keeps as many calls in flight as its limit.
+Times of service are exponential around their means. Only the engine's work is simulated, no refusals and no
+outages.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Constants:
 @dataclass(frozen=True)
 class Setting:
     """What is simulated: `trip_s` is a round trip to the database, `provider` calls a second that it allows,
-    `loan` how many calls a worker reserves for at a time."""
+    `calls_at_a_time` for how many calls a worker reserves at once."""
 
     nodes: int
     budget: bool = True
@@ -60,7 +61,7 @@ class Setting:
     calls_a_row: int = 10
     trip_s: float = 0.0005
     provider: float = float("inf")
-    loan: int = LEASE_CALLS
+    calls_at_a_time: int = LEASE_CALLS
 
 
 # ---------------------------------------------------------------- simulation
@@ -79,7 +80,7 @@ def simulate(found: Constants, setting: Setting, calls: int, seed: int = 0) -> d
     chance, budget = random.Random(seed), setting.budget
     database = found.database_call_s + budget * found.budget_call_s
     stages = [("node", found.worker_call_s), ("database", database)]
-    stages += [("budget", (1 + 1 / setting.loan) * (found.row_s + setting.trip_s))] * budget
+    stages += [("budget", (1 + 1 / setting.calls_at_a_time) * (found.row_s + setting.trip_s))] * budget
     stages += [("provider", 1 / setting.provider)] * (setting.provider != float("inf"))
     stages += [
         ("", setting.latency_s + 6 * setting.trip_s),
@@ -142,7 +143,7 @@ def simulate(found: Constants, setting: Setting, calls: int, seed: int = 0) -> d
 
 SETTINGS = [
     *(Setting(nodes) for nodes in (10, 100, 1000)),
-    Setting(1000, loan=1),
+    Setting(1000, calls_at_a_time=1),
     *(Setting(nodes, budget=False) for nodes in (100, 1000)),
     Setting(1000, budget=False, cores=64, calls_a_row=100),
     Setting(1000, provider=DAILY / DAY_S),
@@ -161,7 +162,7 @@ def rows(found: Constants) -> Iterator[list[object]]:
             setting.nodes,
             setting.in_flight,
             setting.calls_a_row,
-            f"loans of {setting.loan}" if setting.budget else "none",
+            f"{setting.calls_at_a_time} at a time" if setting.budget else "none",
             setting.cores,
             None if setting.provider == float("inf") else setting.provider,
             rate,
@@ -191,7 +192,7 @@ COLUMNS = {
 
 
 def _requests(address: str, first: int, count: int, budget: bool) -> None:
-    """What a call asks of the database: a look, a claim, its part of a loan, a sample, an end of each."""
+    """What a call asks of the database: a look, a claim, its share of a reservation, a sample, their ends."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     from support.caches import a_request, an_answer
 
@@ -208,14 +209,14 @@ def _requests(address: str, first: int, count: int, budget: bool) -> None:
         key = request.key()
         cache.get(key, [0])
         if budget and number % LEASE_CALLS == first % LEASE_CALLS:
-            loan = shared.reserve("all", Charge(LEASE_CALLS, LEASE_CALLS * most.usd)) or ""
+            reserved = shared.reserve("all", Charge(LEASE_CALLS, LEASE_CALLS * most.usd)) or ""
         shared.claim(key, [0])
         cache.get(key, [0])
         if budget:
-            shared.mark(f"{loan}.{number}", f"{key}/0", loan, most)
+            shared.mark(f"{reserved}.{number}", f"{key}/0", reserved, most)
         cache.put(key, request, {0: an_answer()})
         if budget:
-            shared.settle(f"{loan}.{number}", most)
+            shared.settle(f"{reserved}.{number}", most)
         shared.release(key, [0])
         shared.flush()
     shared.close()
@@ -281,6 +282,11 @@ def measure() -> Constants:
     return Constants(driver, worker / 3, costs[False], costs[True] - costs[False], row_s)
 
 
+def read_constants() -> Constants:
+    """Those that were measured last."""
+    return Constants(**json.loads(CONSTANTS.read_text()))
+
+
 def main() -> None:
     """Measure, or simulate."""
     parser = options(__doc__)
@@ -290,7 +296,7 @@ def main() -> None:
         CONSTANTS.write_text(json.dumps(asdict(measure()), indent=2) + "\n")
         print(CONSTANTS.read_text())
         return
-    report(given, COLUMNS, rows(Constants(**json.loads(CONSTANTS.read_text()))))
+    report(given, COLUMNS, rows(read_constants()))
 
 
 if __name__ == "__main__":
