@@ -33,6 +33,9 @@ their time. TMPDIR names another place."""
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a job in the background; commands would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Studies compute with small matrices, for which threads that share busy processors only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Laws are not timed: a busy machine is no mistake. Each run tries the same cases, so that one that fails
 # tells of a change; how often laws have been tried with new ones stands in benchmarks/README.md.
 settings.register_profile("gotlang", deadline=None, derandomize=not NEW, max_examples=times(100))
