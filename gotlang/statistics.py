@@ -69,9 +69,17 @@ def within(found: Interval, least: float, most: float) -> Interval:
 
 
 def mean_interval(
-    values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
+    values: Sequence[float],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    unit: float = 0.0,
 ) -> Interval:
     """The mean of values and its bootstrap interval; the same for the same seed.
+
+    `unit` is how far another row may deviate if all rows are equal, such as 1 if rows are right or wrong:
+    then the interval has as much of that as the share of deviating rows may be. By default it has no width.
 
     Raises ValueError for a value that is not finite, a level outside 0 to 1, and fewer than one resample.
     """
@@ -84,7 +92,8 @@ def mean_interval(
     if rows < 2:
         return Interval(mean, -math.inf, math.inf, rows, level)
     if min(values) == max(values):
-        return Interval(values[0], values[0], values[0], rows, level)
+        away = unit * (1 - ((1 - level) / 2) ** (1 / rows))
+        return Interval(values[0], values[0] - away, values[0] + away, rows, level)
     chance = random.Random(seed)
     sums = exact_sums(values, chance, resamples) if rows >= MANY_ROWS else None
     if sums is None:

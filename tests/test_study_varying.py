@@ -279,6 +279,20 @@ def test_a_text_in_a_file_must_fit_its_prompt(tmp_path: Path) -> None:
     assert again.fingerprint() != changed
 
 
+def test_a_study_in_the_file_of_its_program_stays_the_same_with_more_trials(tmp_path: Path) -> None:
+    study(tmp_path, "vary tries")
+    text = (tmp_path / "sums.got").read_text()
+
+    def fingerprint(trials: int, program: str = text) -> str:
+        one = f'study one:\n    data "rows.jsonl"\n    minimize cost\n    trials {trials}\n'
+        other = f'study other:\n    data "rows.jsonl"\n    minimize calls\n    trials {trials}\n'
+        (tmp_path / "sums.got").write_text(one + program + other)
+        return read_plan(tmp_path / "sums.got", "one").fingerprint()
+
+    assert fingerprint(5) == fingerprint(6)
+    assert fingerprint(5) != fingerprint(5, text.replace("Add the", "Sum the"))
+
+
 REFUSED = {
     "vary tries in 1..3, temperature in [0.0, 0.5]\nsampler grid, trials 4": "more points than the 4 trials",
     "vary temperature in 0.0..1.0\nsampler grid": "infinitely many values",

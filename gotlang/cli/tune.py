@@ -141,6 +141,8 @@ def tune_command(**chosen: Any) -> int:
             say(line)
         if changed:
             complain(f"written into {', '.join(map(str, changed))}")
+            if done.tuned.scheme != plan.scheme:
+                complain(f"the scheme is not written: choose it with `--scheme {done.tuned.scheme}`")
         elif chosen["apply"]:
             why = done.held_out.verdict if done.held_out is not None else "the test rows were not run"
             complain(f"nothing written: {why}")

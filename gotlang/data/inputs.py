@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from gotlang.data.table import Table
 
 
+def choose_one(name: str, column: str) -> str:
+    """The help for an input without a column: how a command and a study name it."""
+    return f'choose one: `--map {name}={column}`, or in a study `data "..." ({name} = {column})`'
+
+
 def inputs(
     table: Table,
     row_number: int,
@@ -84,7 +89,7 @@ def input_reader(
                 near = nearest(name, table.columns) or "COLUMN"
                 raise UsageError(
                     f"{table.path} has no column `{name}`, required by the input of that name",
-                    help=f"choose one: `--map {name}={near}`; it has: {', '.join(table.columns)}",
+                    help=f"{choose_one(name, near)}; it has: {', '.join(table.columns)}",
                 )
         return values
 

@@ -28,7 +28,7 @@ from typing import Any, final, overload
 
 from gotlang.answers.conversion import convert, from_text, same_name
 from gotlang.data import load
-from gotlang.data.inputs import documents, input_reader, named_columns, numbered, split_columns
+from gotlang.data.inputs import choose_one, documents, input_reader, named_columns, numbered, split_columns
 from gotlang.data.selection import ALL, RowSelection
 from gotlang.data.table import Table
 from gotlang.errors import ReadError, UsageError
@@ -216,7 +216,7 @@ def match(
             several = answers or named
             raise UsageError(
                 f"{table.path} has several columns that may be the known answer: {', '.join(several)}",
-                help=f"choose one: `--map {TRUTH}={several[0]}`",
+                help=choose_one(TRUTH, several[0]),
             )
     return ColumnMatch(columns, tuple(inferred))
 
@@ -249,7 +249,7 @@ def _unclear(table: Table, name: str, type_: Type, candidates: Iterable[str]) ->
     near = next(iter(candidates), "COLUMN")
     return UsageError(
         f"{table.path} has no column `{name}`, which the scheme's input `{name}: {type_}` needs",
-        help=f"choose one: `--map {name}={near}`; it has: {', '.join(table.columns)}",
+        help=f"{choose_one(name, near)}; it has: {', '.join(table.columns)}",
     )
 
 

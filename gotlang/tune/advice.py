@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from gotlang.statistics import FEWEST_ROWS
 from gotlang.tune.judge import amount
@@ -43,7 +44,7 @@ def _count(number: int, what: str) -> str:
 
 def not_mattering(done: StudyResult) -> list[str]:
     """The dimensions whose values differ in the first objective by no more than chance would explain, on so
-    many rows that a difference of a tenth would have been detected."""
+    many rows that a difference of a tenth would have been detected; none that a better point changed."""
     longest = max((trial.rows for trial in done.trials.values()), key=len)
     ahead = {
         number: leads(trial.rows, longest[: len(done.trained)], lambda row: row.objectives[0])
@@ -51,10 +52,14 @@ def not_mattering(done: StudyResult) -> list[str]:
     }
     noise = _noise(ahead)
     tenth = 0.1 * abs(mean([row.objectives[0] for row in longest]) or 0.0)
-    idle = (
-        d for d in done.space.dimensions if noise > 0 and not _matters(d, done.trials, ahead, noise, tenth)
-    )
-    return [dimension.name for dimension in idle]
+    better = done.judged.held_out is not None and done.judged.held_out.verdict == "better"
+    before, after = done.trials[0].point, done.judged.trial.point
+    return [
+        d.name
+        for d in done.space.dimensions
+        if noise > 0 and not _matters(d, done.trials, ahead, noise, tenth)
+        if not better or before.get(d.name) == after.get(d.name)
+    ]
 
 
 def _noise(ahead: Mapping[int, list[float]]) -> float:
@@ -94,7 +99,7 @@ def edges(done: StudyResult) -> list[str]:
     found = []
     for dimension in done.space.dimensions:
         value = point.get(dimension.name)
-        if dimension.choices or dimension.name in idle or not done.winner.number:
+        if dimension.choices or dimension.name in idle or not done.winner.number or done.picked:
             continue
         if value in (dimension.low, dimension.high) and dimension.low < dimension.high:
             ends = f"{dimension.low:g} to {dimension.high:g}"
@@ -111,11 +116,13 @@ def next_steps(done: StudyResult, command: str, file: str) -> list[str]:
 
 
 def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
-    held, program = done.held_out, done.plan.program.compilation.source.name
+    held, program = done.held_out, done.plan.program
     model = re.search(r" --model (?:'[^']*'|\S+)", command)
-    tuned = f"{shlex.quote(program)} --tuned {shlex.quote(file)}{model[0] if model else ''}"
+    tuned = f"{shlex.quote(program.compilation.source.name)} --tuned {shlex.quote(file)}"
+    tuned += f" --scheme {done.tuned.scheme}" if done.tuned.scheme != program.scheme(None).name else ""
+    tuned += model[0] if model else ""
     if done.written is not done.front[0]:
-        yield f"use {done.written.title}: `gotc run {tuned}`"
+        yield f"use {done.written.title}: `gotc run {tuned}{_row_of(done.plan, done.tested)}`"
     if done.unfinished:
         yield f"continue the study: `{command}`"
         return
@@ -147,6 +154,14 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
     if done.partial is not None and held is not None:
         more = _with(command, "--max-usd", "USD")
         yield f"the budget ended the study early: `{more}` continues with more"
+
+
+def _row_of(plan: StudyPlan, rows: Sequence[int]) -> str:
+    """The options with which a program runs on the first of these rows of a study's data."""
+    if not isinstance(plan.data, Path) or not rows:
+        return ""
+    columns = (f" --map {shlex.quote(f'{name}={column}')}" for name, column in plan.columns.items())
+    return f" --data {shlex.quote(str(plan.data))} --row {rows[0]}{''.join(columns)}"
 
 
 def _with(command: str, option: str, value: object) -> str:

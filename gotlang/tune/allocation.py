@@ -140,6 +140,9 @@ class Allocation:
     grows: bool = False
     """Whether points may cost many times what the untuned program does, as other structures of it do: `most`
     then counts cells at the mean cost of the points, up to `MOST_TIMES` times the untuned program's."""
+    shares: frozenset[int] = frozenset()
+    """The places in `excess` of quantities that may be 0 or 1 in each row, such as right or wrong: a few rows
+    without a difference do not show that there is none."""
     expected: list[float] = field(default_factory=list)
     """The expected losses of the points that were measured, at the last plan."""
     _limit: float = 0.0
@@ -348,10 +351,13 @@ class Allocation:
         beyond = np.zeros((DRAWS, size))
         for at in range(len(known[0].excess)):
             rows = {p: [x for x in k.excess[at] if x is not None] for p, k in enumerate(known)}
-            usual = max((abs(x) for xs in rows.values() for x in xs), default=0.0)
+            every = [x for xs in rows.values() for x in xs]
+            usual, least = max(map(abs, every), default=0.0), 0.0
+            if at in self.shares and {round(x - every[0], 9) for x in every} <= {-1, 0, 1}:
+                usual, least = usual or 1.0, 1 / (2 + max(map(len, rows.values())))
             if usual > 0:
                 rows = {p: [x / usual for x in xs] for p, xs in rows.items()}
-                drawn = self._excess(("excess", at), gaps, rows, rng)
+                drawn = self._excess(("excess", at), gaps, rows, rng, least / usual**2)
                 drawn -= TOLERANCE / usual if at == 0 else 0.0  # rare failures are tolerated
                 beyond += np.where(drawn > 1e-9, 0.1 + drawn, 0.0)
         able = (beyond <= 0).mean(axis=0)
@@ -384,9 +390,11 @@ class Allocation:
                 columns.append((column - column.mean()) / spread)
         return np.array(columns).T if columns else None
 
-    def _excess(self, name: object, gaps: Sequence[Any], rows: dict[int, list[float]], rng: Any) -> Any:
-        """Joint samples of a quantity from its values on rows; for a measured point its own mean is used,
-        with its own error, if that is small."""
+    def _excess(
+        self, name: object, gaps: Sequence[Any], rows: dict[int, list[float]], rng: Any, least: float
+    ) -> Any:
+        """Joint samples of a quantity from its values on rows, which vary by at least a variance of `least`;
+        for a measured point its own mean is used, with its own error, if that is small."""
         import numpy as np
 
         places = [place for place, values in rows.items() if values]
@@ -396,7 +404,7 @@ class Allocation:
         spreads = sorted(squares[p] / (counts[p] - 1) for p in places if counts[p] > 1)
         free = max(1, sum(counts.values()) - len(places))
         usual, all_ = spreads[len(spreads) // 2] if spreads else 0.0, math.fsum(squares.values()) / free
-        usual = usual if usual > _LEAST * all_ else all_
+        usual = max(least, usual if usual > _LEAST * all_ else all_)
         errors = {p: (squares[p] + _BELIEF * usual) / (counts[p] - 1 + _BELIEF) / counts[p] for p in places}
         errors[0] = errors[0] if squares[0] else 0.0
         wrong = _covariance(rows, places, errors)

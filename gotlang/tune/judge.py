@@ -1,8 +1,8 @@
 """Judges points on held-out rows: intervals, constraints, verdicts, and the front of points to choose from.
 
 All intervals of objectives hold simultaneously with 95%: each one's level is correspondingly higher
-(Bonferroni). There are interim looks before all planned rows were run, to stop once everything is certain or
-`better` has become improbable, and more rows may follow: the intervals of the planned rows take the share
+(Bonferroni). There are interim looks before all planned rows were run, to stop once `better` has become
+improbable or impossible, and more rows may follow: the intervals of the planned rows take the share
 `FIRST` of the error probability, and a confidence sequence, which is valid at all numbers of rows at once,
 the rest.
 """
@@ -25,8 +25,9 @@ from gotlang.statistics import (
     mean_interval,
     rows_to_decide,
     verdict,
+    within,
 )
-from gotlang.tune.plan import Constraint, StudyPlan
+from gotlang.tune.plan import Constraint, Objective, StudyPlan
 from gotlang.tune.points import TOLERANCE, Measured, bound, excess, known_pairs, leads, mean
 from gotlang.tune.search import FAILURES
 from gotlang.tune.trials import Trial
@@ -45,6 +46,7 @@ VERDICTS = {
     "not significant": "the interval of the difference contains 0: the original stays",
     "worse": "the tuned program is worse on held-out rows: the original stays",
     "constraint violated": "the tuned program violates a constraint on held-out rows: the original stays",
+    "original": "this is the untuned program itself",
     "no improvement found": "no trial was feasible and better than the original",
     "no feasible trial": "no trial satisfies the constraints, and the original does not either",
 }
@@ -130,8 +132,8 @@ class HeldOut:
 
     @property
     def unchanged(self) -> bool:
-        """Whether the original itself won the search, so that there was nothing to compare."""
-        return self.verdict in {"no improvement found", "no feasible trial"}
+        """Whether this is the original itself, so that there was nothing to compare."""
+        return self.verdict in {"original", "no improvement found", "no feasible trial"}
 
     @property
     def fewest(self) -> int:
@@ -148,6 +150,8 @@ class HeldOut:
         """The verdict in words."""
         if self.verdict == "not significant" and self.few:
             return f"with fewer than {self.fewest} rows no difference is significant: the original stays"
+        if self.verdict == "not significant" and any(each.verdict == "worse" for each in self.compared):
+            return "worse in an objective, and not shown to be better in another: the original stays"
         return VERDICTS[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
@@ -170,18 +174,21 @@ def compare_held_out(
     that of each interval, `planned` the number of rows that was planned first."""
     planned, later = planned or len(original), 1 - (1 - FIRST) * (1 - level)
 
-    def interval(values: Sequence[float]) -> Interval:
+    def interval(values: Sequence[float], unit: float = 0.0) -> Interval:
         if len(original) != planned:
-            found = confidence_sequence(values, level=later, planned=planned)
+            found = confidence_sequence(values, level=later, planned=planned, unit=unit)
         else:
             resamples = RESAMPLES * (1 if level == LEVEL else 4)
-            found = mean_interval(values, level=1 - FIRST * (1 - level), resamples=resamples)
+            found = mean_interval(values, level=1 - FIRST * (1 - level), resamples=resamples, unit=unit)
         return replace(found, level=level)
 
     def compared(name: str, of: Callable[[Measured], float | None], judged: str = "") -> Compared:
         before, after = [of(row) for row in original], [of(row) for row in tuned]
-        lead = interval(leads(tuned, original, of))
-        own = interval([value for value in after if value is not None])
+        share = name not in _SPENT and _are_shares([*before, *after])
+        lead = interval(leads(tuned, original, of), share)
+        own = interval([value for value in after if value is not None], share)
+        if share:
+            lead, own = within(lead, -1, 1), within(own, 0, 1)
         word = judged and _word(lead, mean(before), judged == "maximize", len(plan.objectives) > 1)
         return Compared(name, mean(before), mean(after), lead, own, word)
 
@@ -191,11 +198,10 @@ def compare_held_out(
     }
     for name, of in _OTHERS.items():
         found.setdefault(name, compared(name, of))
-    words = [each.verdict for each in found.values() if each.verdict]
     constraints = tuple(_bounded(plan, original, tuned, interval))
     if same is None and any(each.violated for each in constraints):
         same = "constraint violated"
-    judged = same or _verdict(words)
+    judged = same or _verdict([each for each in found.values() if each.verdict], plan.objectives)
     more = None
     if judged == "not significant":
         each_row = (mean([row.usd for row in rows]) for rows in (original, tuned))
@@ -213,6 +219,7 @@ def _objective(place: int) -> Callable[[Measured], float | None]:
     return lambda row: row.objectives[place]
 
 
+_SPENT = frozenset({"cost", "latency", "calls"})
 _OTHERS: Mapping[str, Callable[[Measured], float | None]] = {
     "cost": lambda row: row.usd,
     "latency": lambda row: row.seconds,
@@ -229,23 +236,30 @@ def _word(lead: Interval, original: float | None, maximize: bool, several: bool)
     return word
 
 
-def _verdict(words: Sequence[str]) -> str:
-    """The verdict on a point by the verdicts on its objectives."""
+def _verdict(compared: Sequence[Compared], objectives: Sequence[Objective]) -> str:
+    """The verdict on a point by its objectives. A point that may be better in one of them is not `worse`."""
+    words = {each.verdict for each in compared}
     if "better" in words:
-        return "better" if {*words} <= {"better", "no worse"} else "trade-off"
-    return "worse" if "worse" in words else "not significant"
+        return "better" if words <= {"better", "no worse"} else "trade-off"
+    ahead = any(o.sign * each.lead.mean < 0 for o, each in zip(objectives, compared, strict=True))
+    return "worse" if "worse" in words and not ahead else "not significant"
+
+
+def _are_shares(values: Sequence[float | None]) -> bool:
+    """Whether each row has 0 or 1, such as right or wrong."""
+    return {value for value in values if value is not None} <= {0.0, 1.0}
 
 
 def _bounded(
     plan: StudyPlan,
     original: Sequence[Measured],
     tuned: Sequence[Measured],
-    interval: Callable[[Sequence[float]], Interval],
+    interval: Callable[[Sequence[float], float], Interval],
 ) -> Sequence[Bounded]:
     """Every constraint of a study, including that on failures."""
     failures = _OTHERS["failures"]
     before, after = (mean([failures(row) for row in rows]) or 0.0 for rows in (original, tuned))
-    more = interval(leads(tuned, original, failures))
+    more = within(interval(leads(tuned, original, failures), 1.0), -1, 1)
     found = [Bounded(FAILURES, before, after, before, False, more, TOLERANCE)]
     for place, constraint in enumerate(plan.constraints):
 
@@ -258,7 +272,12 @@ def _bounded(
             found.append(Bounded(constraint.text, base, quantity, math.nan, constraint.least, unknown, 0.0))
             continue
         limit, over = bound(constraint, base), excess(constraint, quantity, base)
-        by_row = _shifted(interval(_excesses(constraint, known_pairs(tuned, original, of))), over)
+        pairs = known_pairs(tuned, original, of)
+        share = constraint.of_results and _are_shares([value for pair in pairs for value in pair])
+        by_row = _shifted(interval(_excesses(constraint, pairs), share), over)
+        if share:
+            ends = _excesses(constraint, [(a, b) for a in (0.0, 1.0) for b in (0.0, 1.0)])
+            by_row = within(by_row, min(ends, default=-math.inf), max(ends, default=math.inf))
         tolerance = TOLERANCE * abs(limit)
         found.append(Bounded(constraint.text, base, quantity, limit, constraint.least, by_row, tolerance))
     return found
@@ -407,7 +426,8 @@ def compare_front(
     planned: int | None = None,
 ) -> list[FrontPoint]:
     """The front with each point compared that ran on the test rows: `measured` has them by the number of the
-    trial, in one order. `same` is the verdict on the original, `planned` as in `compare_held_out`."""
+    trial, in one order. `same` is the verdict on the original if it is the best, `planned` as in
+    `compare_held_out`."""
     original = measured.get(front[0].trial.number)
     if original is None:
         return list(front)
@@ -420,7 +440,8 @@ def compare_front(
         if (rows := measured.get(point.trial.number)) is None:
             found.append(point)
             continue
-        verdict = None if point.trial.number else same
+        own = same if "best" in point.names else "original"
+        verdict = None if point.trial.number else own
         held = compare_held_out(plan, original, rows, same=verdict, level=level, planned=planned)
         cost = mean([row.usd for row in rows])
         found.append(replace(point, cost=cost, measured=tuple(rows), held_out=held))
@@ -441,15 +462,19 @@ def waves(rows: int) -> list[int]:
     return [*found, rows]
 
 
+ENOUGH = 59
+"""Test rows after which a point may be said to be better before all planned rows were run: of so many, one in
+twenty that is much worse is among them with 95%."""
 IMPROBABLE = 0.05
 """A point runs on no more test rows once the probability that all of them would show it to be better, as
 predicted from those that ran, is below this."""
 
 
 def is_settled(plan: StudyPlan, front: Sequence[FrontPoint], rows: int, planned: int | None = None) -> bool:
-    """Whether to run no more of the `rows` test rows: the verdict on each point is certain, or `better` is
-    improbable. That never adds a false `better`: what is improbable keeps the verdict that it has. `planned`
-    is as in `compare_held_out`."""
+    """Whether to run no more of the `rows` test rows: no point can be shown to be `better` by them, or enough
+    were run. `better` takes `ENOUGH` rows, or all that were planned: a rare row that is much worse is seldom
+    among a few. To stop never adds a false `better`: what is improbable keeps the verdict that it has.
+    `planned` is as in `compare_held_out`."""
     original, once = front[0].measured, not planned or planned == rows
 
     def hopeless(point: FrontPoint, held: HeldOut) -> bool:
@@ -466,16 +491,15 @@ def is_settled(plan: StudyPlan, front: Sequence[FrontPoint], rows: int, planned:
         )
 
     held = [(p, p.held_out) for p in front if p.trial.number and p.held_out is not None]
-    return all(_is_certain(one) or hopeless(point, one) for point, one in held)
+    return all(_is_certain(one, planned or rows) or hopeless(point, one) for point, one in held)
 
 
-def _is_certain(held: HeldOut) -> bool:
-    """Whether more test rows would not change the verdict: each objective is better, worse or no worse, each
-    constraint surely satisfied; or a constraint is surely violated."""
-    return any(c.excess.low > _ROUNDING * abs(c.bound) for c in held.constraints) or (
-        all(each.verdict != "not significant" for each in held.compared if each.verdict)
-        and all(c.excess.high <= c.tolerance for c in held.constraints)
-    )
+def _is_certain(held: HeldOut, planned: int) -> bool:
+    """Whether more test rows would not change the verdict: a constraint is surely violated, or each objective
+    is better, worse or no worse on enough rows, or worse on some."""
+    words = {each.verdict for each in held.compared if each.verdict}
+    decided = "not significant" not in words if held.rows >= min(planned, ENOUGH) else words == {"worse"}
+    return decided or any(c.excess.low > _ROUNDING * abs(c.bound) for c in held.constraints)
 
 
 def reserve_of(

@@ -78,6 +78,11 @@ class Constraint:
         """Whether the bound depends on the untuned program."""
         return BASELINE in free_names(self.bound)
 
+    @property
+    def of_results(self) -> bool:
+        """Whether the quantity is about results: then it may be right or wrong, 1 or 0 in each row."""
+        return free_names(self.quantity).keys().isdisjoint({"cost", "calls", "latency"})
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,7 @@ class StudyPlan:
         A study whose program, objectives or data changed is another study; with more trials or money it is
         continued.
         """
-        parts: list[object] = [source.text for source in self.program.compilation.sources.values()]
+        parts: list[object] = [*_texts_without_studies(self.program)]
         parts += [f"{o.maximize} {o.text}" for o in self.objectives]
         parts += [c.text for c in self.constraints]
         parts += [repr((v.text, v.domain)) for v in self.vary]
@@ -159,6 +164,16 @@ class StudyPlan:
         if found.rows:
             check_truth(found, [metric for metric in program.metrics if metric.name in names])
         return found
+
+
+def _texts_without_studies(program: CheckedProgram) -> list[str]:
+    """The texts of a program's files; the studies in its own file are left out."""
+    compilation = program.compilation
+    texts = {source: source.text for source in compilation.sources.values()}
+    own, node = compilation.source, compilation.compiled().checked.modules[0]
+    for study in reversed([d for d in node.declarations if isinstance(d, n.Study)]):
+        texts[own] = texts[own][: study.span.start] + texts[own][study.span.end :]
+    return list(texts.values())
 
 
 def read_plan(path: str | Path, study: str | None = None, *, storage: str | None = None) -> StudyPlan:

@@ -86,7 +86,8 @@ class StudySearch:
         trials = self.plan.trials
         most = round(max(SHARE * trials, min(trials, FEW)) * len(rows))
         grows = bool(variants_of(self.plan))
-        self.allocation = Allocation(points.space, len(rows), judged, most, seed, refuse, grows)
+        shares = frozenset(at for at, each in enumerate(self.plan.constraints, start=1) if each.of_results)
+        self.allocation = Allocation(points.space, len(rows), judged, most, seed, refuse, grows, shares)
         self.progress = StudyProgress()
         self.best: list[Trial] = []
         """The best points so far, a single one if there is one objective."""

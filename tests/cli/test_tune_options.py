@@ -173,9 +173,28 @@ def test_what_to_do_next_is_about_the_same_study(gotc: Gotc, folder: Path) -> No
     assert done.code == 0 and len(lines) >= 2
     for line in lines:
         words = shlex.split(line)
-        again = gotc(*words, *(("--input", "target=7") if words[0] == "run" else ()))
+        again = gotc(*words)
         assert again.code == 0, (line, again.err)
         assert words[0] == "run" or "resuming the study" in again.err
+
+
+def test_a_scheme_that_a_study_chose_is_named_where_it_is_used(gotc: Gotc, folder: Path) -> None:
+    clauses = "train 18, test 20\nminimize error(result, target)\nvary scheme in [far, near], tries in 6..8"
+    guess_study(folder, f"{clauses}\ntrials 8")
+    text = (folder / "guess.got").read_text()
+    (folder / "guess.got").write_text(
+        text + "scheme far(target: int) -> int:\n    Generate() guess(target, style)\n"
+    )
+    done = gotc("tune", "study.got", "--model", "simulated")
+    assert "no measurable effect: scheme" not in done.err
+    (line,) = (line for line in done.out.splitlines() if "gotc run" in line)
+    used = gotc(*shlex.split(line.partition("`gotc ")[2].partition("`")[0]), "--json")
+    assert json.loads(used.out)["scheme"] == "near"
+    original = gotc("tune", "study.got", "--model", "simulated", "--pick", "original")
+    assert "original: this is the untuned program itself" in original.out
+    assert "nothing better was found" not in original.out and "is best at" not in original.out
+    applied = gotc("tune", "study.got", "--model", "simulated", "--apply")
+    assert "the scheme is not written: choose it with `--scheme near`" in applied.err
 
 
 def test_another_scheme_than_the_tuned_one_is_said(gotc: Gotc, folder: Path) -> None:
