@@ -19,6 +19,7 @@ from gotlang.tune.space import Dimension, Point, Space, key_of
 from gotlang.tune.surrogate import Surrogate, gaps_of
 
 ROWS = 30
+SHARES = frozenset({1})
 Worth = Callable[[Point], float]
 
 
@@ -33,6 +34,7 @@ def searched(
     bound: float | None = None,
     rough: float = 0.0,
     right: Worth | None = None,
+    least: float = 0.95,
     trials: int = 40,
     judged: int = PASSES * ROWS,
     fails: float = 0.0,
@@ -43,7 +45,9 @@ def searched(
     easy = [rng.gauss(0, 2) for _ in range(PASSES * ROWS)]
     points = space.points(1000)
     assert points is not None
-    allocation = Allocation(space, ROWS, judged, round(SHARE * trials * ROWS), seed, lambda _: False, grows)
+    allocation = Allocation(
+        space, ROWS, judged, round(SHARE * trials * ROWS), seed, lambda _: False, grows, SHARES
+    )
     seen: dict[str, list[float]] = {}
     order: list[Point] = []
     planned, best = [Cells(points[0], 0, FIRST)], [0]
@@ -64,11 +68,12 @@ def searched(
             spent = [cost(point) + draw.gauss(0, rough) for _ in values]
             over = [[each - bound for each in spent]] if bound is not None else []
             if right is not None:
+                both = [i for i in range(len(values)) if i % ROWS < len(base)]
                 hits = [
-                    [random.Random(f"{seed} row {i}").random() < right(p) for i in range(len(values))]
+                    [random.Random(f"{seed} row {i}").random() < right(p) for i in both]
                     for p in (order[0], point)
                 ]
-                over = [[0.95 * b - a for b, a in zip(*hits, strict=True)]]
+                over = [[least * b - a for b, a in zip(*hits, strict=True)]]
             lost = random.Random(f"{seed} {key_of(point)} failures")
             over = [[float(bool(place) and lost.random() < fails) for _ in values], *over]
             ids = asked(point) if asked is not None else range(100 * place, 100 * place + 20)
@@ -162,7 +167,21 @@ def test_points_that_are_wrong_more_often_are_left_soon() -> None:
         )
         assert able(found) == 0.8 and cheap(found) < 12
         wrong = [p for p in space.points(1000) or () if able(p) < 0.8]
-        assert max(len(seen.get(key_of(p), ())) for p in wrong) <= 1.5 * ROWS
+        assert max(len(seen.get(key_of(p), ())) for p in wrong) <= 2 * ROWS
+
+
+def test_rows_that_are_all_right_do_not_show_that_none_is_wrong() -> None:
+    """A cheap point is right in 75% of rows, the untuned program in 99.5%: on four rows often both are."""
+    space = Space((Dimension("n", "n", 2, 1, 2, whole=True),), {"n": 2})
+
+    def able(point: Point) -> float:
+        return 0.995 if point["n"] == 2 else 0.75
+
+    won = [
+        searched(space, lambda p: float(p["n"] or 0), noise=0.05, seed=seed, right=able, least=1.0)[0]["n"]
+        for seed in range(12)
+    ]
+    assert won.count(1) <= 1
 
 
 def test_points_that_cost_next_to_nothing_are_all_run() -> None:

@@ -67,6 +67,8 @@ have no spread on few rows."""
 _EXACT = 0.02
 """The maximum squared error of a point's excess, relative to its spread over points, for its own mean to be
 used; with noisier ones, the luckiest would seem to satisfy a bound."""
+_RESULTS = 4
+"""The number of excesses over a bound that two programs can have which are right or wrong."""
 _SURELY = 4.0
 """It is also used if it exceeds the bound by this many standard errors: a smooth model cannot excuse that."""
 
@@ -195,6 +197,8 @@ class Allocation:
             chosen.append((worth, Cells(point, start, stop)))
         enough = self._enough(means, best)
         over = left <= enough
+        if over and (more := self._doubted(known, best, able)):
+            return more, best
         if over and len(best) == 1:  # among points that are as good, one that has run on all train rows
             run = [p for p, k in enumerate(known) if k.feasible and k.cells >= self.rows]
             run = [p for p in run if means[0, p] <= means[0, best[0]] + enough]
@@ -260,6 +264,16 @@ class Allocation:
             if all(cells.point != known[place].point for cells in planned)
         ]
         return [*planned, *(cells for cells in further if cells.first < cells.last)]
+
+    def _doubted(self, known: Sequence[PointFacts], best: Sequence[int], able: Any) -> list[Cells]:
+        """Further cells of the untuned program, if it is uncertain whether a best point satisfies a bound on
+        more cells than that ran on."""
+        start = known[0].cells
+        ran = [known[p].cells for p in best[:MOST_RIVALS] if UNLIKELY < able[p] < 1 - UNLIKELY]
+        if start >= min(self.rows, max(ran, default=0)):
+            return []
+        further = Cells(known[0].point, start, self._look(start))
+        return self._within([(further, (further.last - start) * known[0].cost)], known, best)
 
     def _ending(self, known: Sequence[PointFacts], best: Sequence[int]) -> list[int]:
         """The points that run on all train rows in the end: the best, and, if there are several objectives,
@@ -353,7 +367,7 @@ class Allocation:
             rows = {p: [x for x in k.excess[at] if x is not None] for p, k in enumerate(known)}
             every = [x for xs in rows.values() for x in xs]
             usual, least = max(map(abs, every), default=0.0), 0.0
-            if at in self.shares and {round(x - every[0], 9) for x in every} <= {-1, 0, 1}:
+            if at in self.shares and usual <= 1 and len({*every}) <= _RESULTS:
                 usual, least = usual or 1.0, 1 / (2 + max(map(len, rows.values())))
             if usual > 0:
                 rows = {p: [x / usual for x in xs] for p, xs in rows.items()}
@@ -412,6 +426,7 @@ class Allocation:
         noise = rng.standard_normal((DRAWS, len(places)))
         between = float(np.var([*middles.values()]))
         over = {p for p in places if middles[p] > _SURELY * math.sqrt(errors[p])}
-        at = [p for p in places if errors[p] <= _EXACT * between or p in over]
+        own = places if least and not between else ()  # nothing to learn from one another
+        at = [p for p in places if errors[p] <= _EXACT * between or p in over or p in own]
         drawn[:, at] = [middles[p] for p in at] + noise[:, : len(at)] * np.sqrt([errors[p] for p in at])
         return drawn
