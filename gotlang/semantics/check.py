@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from msgspec import Struct, structs
 
-from gotlang.diagnostics import Diagnostic, Report, in_order
+from gotlang.diagnostics import Diagnostic, Label, Report, in_order
 from gotlang.linking.inlined import Ascription
 from gotlang.scope import EVERYTHING, PoolType
 from gotlang.semantics.declarations import add_function, collect
@@ -28,6 +28,7 @@ from gotlang.semantics.truth import check_ground_truth
 from gotlang.semantics.warnings import warn_unused, warn_unused_thoughts
 from gotlang.span import Source
 from gotlang.syntax import nodes as n
+from gotlang.syntax.expressions import HOLE, Identifier
 
 if TYPE_CHECKING:
     from gotlang.semantics.studies import Target
@@ -100,6 +101,7 @@ def check(
     check_params([d for d in declarations if isinstance(d, n.Param)], symbols, expressions)
     pipelines = PipelineChecker(symbols, report, expressions, index)
     pipelines.wrong |= wrong
+    studies: dict[str, Identifier] = {}
     for d in declarations:
         match d:
             case n.Prompt() if symbols.nodes.get(d.name.text) is d:
@@ -116,6 +118,11 @@ def check(
             case n.Study():
                 from gotlang.semantics.studies import check_study
 
+                named = d in modules[0].declarations and d.name.text != HOLE
+                if named and (first := studies.setdefault(d.name.text, d.name)) is not d.name:
+                    labels = (Label(first.span, "first here"),)
+                    message = f"duplicate study `{d.name.text}`"
+                    report.error("GOT0101", message, d.name.span, "here again", labels=labels)
                 known = targets or {}
                 if id(d) in known:
                     target = known[id(d)]
