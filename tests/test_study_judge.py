@@ -240,7 +240,7 @@ def test_rows_that_are_all_right_do_not_show_that_none_is_wrong(tmp_path: Path) 
 
 
 def test_a_point_that_may_be_better_in_one_objective_is_not_worse(two: StudyPlan) -> None:
-    """Significantly dearer, with an error that is lower, though not significantly."""
+    """Its cost is significantly higher, its error lower, but not significantly."""
     found = judged(two, moved(BEFORE, -1, 8), moved(COSTS, 0.5, 0.1))
     assert [each.verdict for each in found.compared[:2]] == ["not significant", "worse"]
     assert found.verdict == "not significant"

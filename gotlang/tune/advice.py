@@ -44,7 +44,8 @@ def _count(number: int, what: str) -> str:
 
 def not_mattering(done: StudyResult) -> list[str]:
     """The dimensions whose values differ in the first objective by no more than chance would explain, on so
-    many rows that a difference of a tenth would have been detected; none that a better point changed."""
+    many rows that a difference of a tenth would have been detected. Those that a better point changed are
+    left out."""
     longest = max((trial.rows for trial in done.trials.values()), key=len)
     ahead = {
         number: leads(trial.rows, longest[: len(done.trained)], lambda row: row.objectives[0])

@@ -143,8 +143,8 @@ class Allocation:
     """Whether points may cost many times what the untuned program does, as other structures of it do: `most`
     then counts cells at the mean cost of the points, up to `MOST_TIMES` times the untuned program's."""
     shares: frozenset[int] = frozenset()
-    """The places in `excess` of quantities that may be 0 or 1 in each row, such as right or wrong: a few rows
-    without a difference do not show that there is none."""
+    """The places in `excess` of quantities that may be 0 or 1 in each row, such as right or wrong: equal
+    results on a few rows do not show that the shares are equal."""
     expected: list[float] = field(default_factory=list)
     """The expected losses of the points that were measured, at the last plan."""
     _limit: float = 0.0

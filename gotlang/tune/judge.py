@@ -27,7 +27,7 @@ from gotlang.statistics import (
     verdict,
     within,
 )
-from gotlang.tune.plan import Constraint, Objective, StudyPlan
+from gotlang.tune.plan import OF_RUNS, Constraint, Objective, StudyPlan
 from gotlang.tune.points import TOLERANCE, Measured, bound, excess, known_pairs, leads, mean
 from gotlang.tune.search import FAILURES
 from gotlang.tune.trials import Trial
@@ -137,7 +137,7 @@ class HeldOut:
 
     @property
     def fewest(self) -> int:
-        """The number of rows below which no difference is significant, as many as are compared at once."""
+        """The number of rows below which no difference is significant: more, if more is compared at once."""
         return max(fewest_rows(each.lead.level) for each in self.compared)
 
     @property
@@ -184,7 +184,7 @@ def compare_held_out(
 
     def compared(name: str, of: Callable[[Measured], float | None], judged: str = "") -> Compared:
         before, after = [of(row) for row in original], [of(row) for row in tuned]
-        share = name not in _SPENT and _are_shares([*before, *after])
+        share = name not in OF_RUNS and _are_shares([*before, *after])
         lead = interval(leads(tuned, original, of), share)
         own = interval([value for value in after if value is not None], share)
         if share:
@@ -219,7 +219,6 @@ def _objective(place: int) -> Callable[[Measured], float | None]:
     return lambda row: row.objectives[place]
 
 
-_SPENT = frozenset({"cost", "latency", "calls"})
 _OTHERS: Mapping[str, Callable[[Measured], float | None]] = {
     "cost": lambda row: row.usd,
     "latency": lambda row: row.seconds,

@@ -33,6 +33,8 @@ from gotlang.syntax.parse import parse, parse_expression, parse_vary
 
 TRIALS = 50
 TRAIN_SHARE = 0.5
+OF_RUNS = frozenset({"cost", "calls", "latency"})
+"""Quantities of a run, whatever its result."""
 SEEDS = 2**32
 """The number of seeds that samplers have; a study's own may be any whole number."""
 
@@ -81,7 +83,7 @@ class Constraint:
     @property
     def of_results(self) -> bool:
         """Whether the quantity is about results: then it may be right or wrong, 1 or 0 in each row."""
-        return free_names(self.quantity).keys().isdisjoint({"cost", "calls", "latency"})
+        return free_names(self.quantity).keys().isdisjoint(OF_RUNS)
 
 
 @final
