@@ -136,7 +136,7 @@ def tune_command(**chosen: Any) -> int:
         files = {"file": str(out), "program": str(program) if changes else None, "applied": applied}
         document({**done.to_dict(), **files})
     else:
-        _summary(done, out, command, quiet=chosen["quiet"])
+        _summary(done, out, command, quiet=chosen["quiet"], applied=bool(changed))
         for line in changes:
             say(line)
         if changed:
@@ -236,7 +236,7 @@ def _front_line(point: FrontPoint, done: StudyResult) -> str:
     return f"{point.title}: {', '.join(found)}"
 
 
-def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None:
+def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool, applied: bool) -> None:
     from gotlang.tune.advice import cells, changed_rows, next_steps, not_mattering, on_train_rows
     from gotlang.tune.space import point_text
 
@@ -262,7 +262,7 @@ def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None
                 say(f"    {harmless(text)}")
     whose = "the original's values" if done.written is done.front[0] else done.written.title
     say(f"{out} contains {whose}")
-    for step in next_steps(done, command, str(out)):
+    for step in next_steps(done, command, str(out), applied=applied):
         say(f"next: {step}")
     for name, texts in done.tuned.texts.items():
         if texts.instruction is not None:

@@ -111,12 +111,13 @@ def edges(done: StudyResult) -> list[str]:
     return found
 
 
-def next_steps(done: StudyResult, command: str, file: str) -> list[str]:
-    """Recommended next steps, as sentences. `command` ran the study, `file` is the tuned file."""
-    return [*_by_verdict(done, command, file), *edges(done)]
+def next_steps(done: StudyResult, command: str, file: str, *, applied: bool = False) -> list[str]:
+    """Recommended next steps, as sentences. `command` ran the study, `file` is the tuned file; `applied`: the
+    result is in the program already."""
+    return [*_by_verdict(done, command, file, applied), *edges(done)]
 
 
-def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
+def _by_verdict(done: StudyResult, command: str, file: str, applied: bool) -> Iterator[str]:
     held, program = done.held_out, done.plan.program
     model = re.search(r" --model (?:'[^']*'|\S+)", command)
     tuned = f"{shlex.quote(program.compilation.source.name)} --tuned {shlex.quote(file)}"
@@ -133,7 +134,7 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
     elif held is None:
         more = f"more money than {amount('cost', done.plan.budget)}"
         yield f"continue the study to the test rows with {more}: `{_with(command, '--max-usd', 'USD')}`"
-    elif held.verdict == "better" and done.picked is None:
+    elif held.verdict == "better" and done.picked is None and not applied:
         yield f"write it into the program: `{command} --apply`"
     elif held.verdict == "not significant":
         yield from _more_rows(done, command)
