@@ -109,11 +109,16 @@ def measure(name: str, size: int, collect: bool) -> dict[str, Any]:
     return {"seconds": seconds, "operations": operations, "bytes": grown / operations}
 
 
-def process(command: list[str]) -> dict[str, Any]:
-    """What a process measured; one that fails ends the benchmark with the last line of its errors."""
+def process(command: list[str], *, needed: bool = True) -> dict[str, Any]:
+    """What a process measured. If it fails, the last line of its errors is told, and ends the benchmark if it
+    is needed."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"`{shlex.join(command)}` failed: {(done.stderr.splitlines() or ['no output'])[-1]}")
+        failed = f"`{shlex.join(command)}` failed: {(done.stderr.splitlines() or ['no output'])[-1]}"
+        if needed:
+            sys.exit(failed)
+        print(failed, file=sys.stderr)
+        return {}
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -129,15 +134,15 @@ def by_hand(name: str, size: int) -> float:
 
 
 def framework(way: str, name: str, where: str | None) -> float | None:
-    """Microseconds of a framework per call, in a separate process; None where it is not given, or has no such
-    graph in `peers.py`."""
+    """Microseconds of a framework per call, in a separate process; None where it is not given, has no such
+    graph in `peers.py`, or fails, as without the packages that it needs."""
     if where is None or (name == "tree" and way != "langgraph"):
         return None
     own = Path(where) / ".venv/bin/python"
     python = where if way == "langgraph" else str(own) if own.exists() else sys.executable
     checkout = [] if way == "langgraph" else ["--checkout", where]
-    found = process([python, str(PEERS), way, name, str(PEER_CALLS), *checkout])
-    return 1e6 * float(found["seconds"]) / PEER_CALLS
+    found = process([python, str(PEERS), way, name, str(PEER_CALLS), *checkout], needed=False)
+    return 1e6 * float(found["seconds"]) / PEER_CALLS if found else None
 
 
 def spread(values: list[float], digits: int) -> tuple[float, str]:
