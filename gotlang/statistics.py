@@ -6,14 +6,16 @@ resamples of the rows, with replacement. Such means vary less than those of new 
 (n-1)/n in variance, and how much rows vary is itself an estimate: the interval is widened by that, and as
 Student's distribution is wider than the normal one, which matters below 30 rows.
 
-For many rows numpy, if installed, makes the same resamples with the same digits: its generator continues from
-the state of Python's, and values are added as integer multiples of a common unit, which is exact.
+For many rows numpy, if installed, makes the same resamples with the same digits, and for few ones if it was
+imported anyway: its generator continues from the state of Python's, and values are added as integer multiples
+of a common unit, which is exact.
 """
 
 from __future__ import annotations
 
 import math
 import random
+import sys
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,9 +25,11 @@ RESAMPLES = 1000
 LEVEL = 0.95
 
 MANY_ROWS = 500
-"""Number of rows from which intervals are computed with numpy."""
-_LIMB, _MOST_LIMBS = 30, 4
-"""Bits of the integers that are added: millions of them fit into 64 bits; and the maximum."""
+"""Number of rows from which numpy is imported for intervals."""
+_AT_ONCE = 1_000_000
+"""The number of values that are resampled at once."""
+_MOST_BITS = 120
+"""The maximum size of values as multiples of their common unit."""
 
 Verdict = Literal["better", "worse", "not significant"]
 
@@ -95,7 +99,8 @@ def mean_interval(
         away = unit * (1 - ((1 - level) / 2) ** (1 / rows))
         return Interval(values[0], values[0] - away, values[0] + away, rows, level)
     chance = random.Random(seed)
-    sums = exact_sums(values, chance, resamples) if rows >= MANY_ROWS else None
+    by_numpy = rows >= MANY_ROWS or "numpy" in sys.modules
+    sums = exact_sums(values, chance, resamples) if by_numpy else None
     if sums is None:
         sums = [math.fsum(chance.choices(values, k=rows)) for _ in range(resamples)]
     means = sorted(total / rows for total in sums)
@@ -118,22 +123,24 @@ def exact_sums(values: Sequence[float], chance: random.Random, resamples: int) -
     denominator = max(below for _, below in ratios)  # all are powers of 2
     whole = [above * (denominator // below) for above, below in ratios]
     part = math.gcd(*whole) or 1
-    if max(map(abs, whole)) // part >> _LIMB * _MOST_LIMBS:
+    if max(map(abs, whole)) // part >> _MOST_BITS:
         return None
     whole = [number // part for number in whole]
-    limbs = []
-    while any(number not in (0, -1) for number in whole):
-        limbs.append(numpy.array([number & (1 << _LIMB) - 1 for number in whole], numpy.int64))
-        whole = [number >> _LIMB for number in whole]
-    limbs.append(numpy.array(whole, numpy.int64))  # -1 for a negative number
+    limbs, bits = [], 62 - len(values).bit_length()  # of integers whose sum fits into 64 bits
+    while any(not -1 << bits <= number < 1 << bits for number in whole):
+        limbs.append(numpy.array([number & (1 << bits) - 1 for number in whole], numpy.int64))
+        whole = [number >> bits for number in whole]
+    limbs.append(numpy.array(whole, numpy.int64))
     _, state, _ = chance.getstate()
     generator = numpy.random.RandomState()
     generator.set_state(("MT19937", numpy.array(state[:-1], numpy.uint32), int(state[-1]), 0, 0.0))
-    sums = []
-    for _ in range(resamples):
-        places = (generator.random_sample(len(values)) * len(values)).astype(numpy.int64)
-        total = sum(int(limb[places].sum()) << _LIMB * n for n, limb in enumerate(limbs))
-        sums.append(total * part / denominator)
+    rows, sums = len(values), list[float]()
+    while len(sums) < resamples:
+        some = min(resamples - len(sums), 1 + _AT_ONCE // rows)
+        places = (generator.random_sample((some, rows)) * rows).astype(numpy.int64)
+        parts = [limb[places].sum(axis=1).tolist() for limb in limbs]
+        totals = (sum(one << bits * n for n, one in enumerate(each)) for each in zip(*parts, strict=True))
+        sums += [total * part / denominator for total in totals]
     return sums
 
 

@@ -251,6 +251,7 @@ class SqliteCoordination(Database):
         self._handle = StoreHandle(f"the file {path}", readonly=False)
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._durable: bool | None = None
 
     def transaction(self, work: Callable[[Execute], _Result], *, durable: bool = False) -> _Result:
         self._handle.check()
@@ -261,8 +262,9 @@ class SqliteCoordination(Database):
                     f"{self._handle.name} was deleted or replaced while in use",
                     help="start again; the spending of other processes is no longer known",
                 )
-            # A commit that syncs the log makes earlier ones durable, too.
-            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            if durable != self._durable:  # a commit that syncs the log makes earlier ones durable, too
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             connection.execute("BEGIN IMMEDIATE")
             with connection:  # commits, or rolls back
                 return work(lambda statement, values: connection.execute(statement, values).fetchall())
@@ -270,7 +272,7 @@ class SqliteCoordination(Database):
     def close(self) -> None:
         if self._handle.close() and self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection = self._durable = None
 
     def _open(self) -> sqlite3.Connection:
         _check_path(self.path, readonly=False)

@@ -487,8 +487,9 @@ class _Study:
                         self.partial = self.partial or "the budget did not last for the test rows"
                     break
             self.store.keep(names, measured, planned=len(rows), partial=self.partial)
-            if not lasts or self._settled(self._compared(front, measured)):
-                break
+            compared = self._compared(front, measured)
+            if not lasts or self._settled(compared):
+                return compared
         return self._compared(front, measured)
 
     def _judged(self, front: Sequence[FrontPoint]) -> list[FrontPoint]:
