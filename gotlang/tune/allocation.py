@@ -398,7 +398,7 @@ class Allocation:
         columns = []
         for step, gains in gains_of([(known[p].cells, known[p].selections) for p in ran]).items():
             exact = [1e-6 * float(np.var(gains))] * len(ran)
-            column, _ = self._model(("gains", step)).posterior(gaps, ran, gains, exact)
+            column, _ = self._model(("gains", step)).posterior(gaps, ran, gains, exact, spreads=False)
             column[ran] = gains
             if (spread := float(column.std())) > 1e-9:
                 columns.append((column - column.mean()) / spread)

@@ -60,8 +60,9 @@ class Prices:
             shares = [float((times[self._ids[p]] == 1).mean()) for p in places]
             logs = [math.log(costs[place]) for place in places]
             for_costs, for_shares = surrogates
-            self._costs = np.exp(for_costs.posterior(gaps, places, logs, [1e-4] * len(places))[0])
-            self._fresh = for_shares.posterior(gaps, places, shares, [1e-3] * len(places))[0].clip(0, 1)
+            wrong = [1e-4] * len(places), [1e-3] * len(places)
+            self._costs = np.exp(for_costs.posterior(gaps, places, logs, wrong[0], spreads=False)[0])
+            self._fresh = for_shares.posterior(gaps, places, shares, wrong[1], spreads=False)[0].clip(0, 1)
         for place in places:
             self._costs[place] = costs[place]
 

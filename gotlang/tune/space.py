@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast, final
 
@@ -21,11 +22,13 @@ from gotlang.ir.program import Domain, Param, Prompt
 from gotlang.ir.prompts import build_domain
 from gotlang.operations.names import free_names
 from gotlang.operations.record import MODEL_SETTINGS
+from gotlang.program import CheckedProgram
 from gotlang.semantics.variations import MODELS, SCHEME, STRUCTURE, TEXT_PARTS, reached
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression
 from gotlang.tune.plan import StudyPlan
+from gotlang.tune.rewrites import Variant
 from gotlang.tune.structure import variants_of
 from gotlang.tune.tuned import PromptTexts, Shot, used_names
 from gotlang.types import FLOAT, INT
@@ -46,7 +49,9 @@ class Dimension:
     """One dimension, from `low` to `high` or among `choices`. `default` is the untuned program's value, which
     may be outside: then no other point has it. `param` is the param or setting it belongs to, `index` its
     place in a list, `guard` the condition under which it is relevant. `unset`: the value of the untuned
-    program is unknown, and its point leaves it out."""
+    program is unknown, and its point leaves it out. Dimensions of one `role` replace each other, such as the
+    tries of either of two prompts. `parts` are those of composed choices, which are alike as far as they have
+    parts in common."""
 
     name: str
     param: str
@@ -58,6 +63,8 @@ class Dimension:
     whole: bool = False
     guard: e.Expression | None = None
     unset: bool = False
+    role: str = ""
+    parts: Mapping[Value, frozenset[str]] = field(default_factory=dict)
 
     def suggest(self, trial: Any) -> Value:
         """A value from a trial of Optuna."""
@@ -102,6 +109,14 @@ class Dimension:
         if self.whole:
             return chance.randint(int(self.low), int(self.high))
         return chance.uniform(self.low, self.high)
+
+    def near(self, value: Value, chance: random.Random) -> Value:
+        """Another random value; of composed choices rather one with nearly the same parts."""
+        if value not in self.parts:
+            return self.sample(chance)
+        others = [choice for choice in self.choices if choice != value]
+        weights = [1 / (1 + len(self.parts[choice] ^ self.parts[value])) for choice in others]
+        return chance.choices(others, weights)[0]
 
     def scaled(self, value: Value) -> float:
         """The position of a number in its range, from 0 to 1; the untuned program's may be outside."""
@@ -169,12 +184,16 @@ class Space:
         return self._chosen(lambda dimension: dimension.sample(chance))
 
     def near(self, point: Point, chance: random.Random) -> dict[str, Value]:
-        """A point that differs from one in a dimension, and in those that depend on it."""
-        other = chance.choice(self.dimensions)
+        """A point that differs from one in a dimension, and in those that depend on it and replace no
+        other."""
+        here = [dimension for dimension in self.dimensions if dimension.name in point]
+        other, known = chance.choice(here), {d.role or d.name: point[d.name] for d in here}
 
         def choose(dimension: Dimension) -> Value:
-            known = point.get(dimension.name)
-            return known if dimension is not other and dimension.holds(known) else dimension.sample(chance)
+            value = known.get(dimension.role or dimension.name)
+            if dimension is other:
+                return dimension.near(value, chance)
+            return value if dimension.holds(value) else dimension.sample(chance)
 
         return self._chosen(choose)
 
@@ -268,6 +287,7 @@ def space_of(plan: StudyPlan) -> Space:
     schemes = [*dict.fromkeys((plan.scheme, *chosen.choices))]
     word, used = SCHEME, {scheme: used_names(program, scheme) for scheme in schemes}
     introduced: dict[str, Param] = {}
+    roles, parts = dict[str, str](), dict[Value, frozenset[str]]()
     if variants := variants_of(plan):
         word, _ = STRUCTURE, ranges.pop(STRUCTURE)
         used = {name: reached(one.compiled.checked.symbols, plan.scheme) for name, one in variants.items()}
@@ -277,8 +297,10 @@ def space_of(plan: StudyPlan) -> Space:
             for number in one.numbers
         }
         params |= introduced
+        roles = _roles(variants.values())
+        parts = {name: frozenset(re.findall(r"\w+", "+".join(v.rewrites))) for name, v in variants.items()}
     versions = tuple(used)
-    found = [Dimension(word, word, plan.scheme, choices=versions)] if len(versions) > 1 else []
+    found = [Dimension(word, word, plan.scheme, choices=versions, parts=parts)] if len(versions) > 1 else []
     texts: dict[str, tuple[PromptTexts, ...]] = {}
 
     def where(name: str, guard: e.Expression | None = None) -> e.Expression | None:
@@ -298,7 +320,8 @@ def space_of(plan: StudyPlan) -> Space:
         assert domain is not None  # the checker ensures this
         if name in params:
             param = params[name]
-            found += _dimensions(structs.replace(param, guard=where(name, param.guard)), domain)
+            some = _dimensions(structs.replace(param, guard=where(name, param.guard)), domain)
+            found += [replace(dimension, role=roles.get(name, "")) for dimension in some]
             continue
         asked = [p for p in program.prompts if p.name in every] if name == MODELS else []
         of, _, part = name.rpartition(".")
@@ -353,6 +376,17 @@ def _matters(
             help=f"vary {', '.join(f'`{name}`' for name in free_names(guard))} too, or leave it out",
         )
     return False
+
+
+def _roles(variants: Iterable[Variant[CheckedProgram]]) -> dict[str, str]:
+    """What the params that rewrites introduce are for, by name: those of the same kind of rewrite that count
+    the same replace each other, unless a variant has several."""
+    found, several = dict[str, str](), set[str]()
+    for one in variants:
+        own = {number.name: f"{number.by.partition('(')[0]} {number.counts}" for number in one.numbers}
+        found |= own
+        several |= {role for role in own.values() if [*own.values()].count(role) > 1}
+    return {name: role for name, role in found.items() if role not in several}
 
 
 def _own_setting(prompt: Prompt, setting: str, plan: StudyPlan) -> Value:

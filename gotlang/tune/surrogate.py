@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any, final
 
-from gotlang.tune.space import Point, Space
+from gotlang.tune.space import Dimension, Point, Space
 
 _SCALES = (0.2, 0.4, 0.8, 1.6, 3.2)
 _SIGNALS = (0.3, 1.0, 3.0)
@@ -22,6 +22,8 @@ without features, and with them, which show how each dimension acts separately."
 _PASSES = 2
 _NUGGET = 1e-6
 """A share of the spread, so that matrices can be inverted if points are alike."""
+_JITTER = 1e-8
+"""The share of the mean variance that is added to samples, for the same reason."""
 _USUAL = 0.6
 """Length scales that are tried, as shares of a dimension's range; the usual one has the largest prior
 probability, so that a few points do not suggest that nothing matters."""
@@ -46,8 +48,11 @@ class Surrogate:
         values: Sequence[float],
         errors: Any,
         features: Any = None,
+        *,
+        spreads: bool = True,
     ) -> tuple[Any, Any]:
-        """The means and the covariance of all points, by the values of those at `places`.
+        """The means and the covariance of all points, by the values of those at `places`; without `spreads`
+        the means only, and None.
 
         `gaps` are the squared distances of all points in each dimension (see `gaps_of`), `errors` the
         variances of the values, or their covariance. `features` are columns that are expected to correlate
@@ -63,18 +68,22 @@ class Surrogate:
         spread = float(found.var())
         size = len(gaps[0]) if gaps else 1
         if spread <= 1e-18 * max(1.0, center * center) or not gaps:
-            return np.full(size, center), np.zeros((size, size))
+            return np.full(size, center), np.zeros((size, size)) if spreads else None
         centered = found - center
         along = None if features is None else features @ features.T / features.shape[1]
         if len(self._scales) != len(gaps) or len(at) > _GROWTH * self._known:
             near = [gap[np.ix_(at, at)] for gap in gaps]
             self._fit(near, centered, wrong, spread, None if along is None else along[np.ix_(at, at)])
             self._known = len(at)
+        if not spreads:
+            gaps, along = [gap[:, at] for gap in gaps], None if along is None else along[:, at]
         whole = spread * self._signal * _Kernels(gaps, along).mixed(self._scales, self._mix)
-        covariance = whole[:, at]
+        covariance = whole[:, at] if spreads else whole
         inner = covariance[at] + wrong + np.diag(np.full(len(at), _NUGGET * spread))
-        half = np.linalg.solve(np.linalg.cholesky(inner), covariance.T)
         mean = center + covariance @ np.linalg.solve(inner, centered)
+        if not spreads:
+            return mean, None
+        half = np.linalg.solve(np.linalg.cholesky(inner), covariance.T)
         return mean, whole - half.T @ half
 
     def draws(
@@ -87,14 +96,18 @@ class Surrogate:
         count: int,
         features: Any = None,
     ) -> tuple[Any, Any]:
-        """The means of all points, as in `posterior`, and joint samples, one per row."""
+        """The means of all points, as in `posterior`, and joint samples, one per row. The factor of a
+        covariance hardly depends on rounding, and so on the processor, as the signs of eigenvectors do."""
         import numpy as np
 
         mean, covariance = self.posterior(gaps, places, values, errors, features)
         size = len(mean)
-        jitter = 1e-9 * (float(np.trace(covariance)) / size + 1e-12)
-        shares, vectors = np.linalg.eigh(covariance + jitter * np.eye(size))
-        half = vectors * np.sqrt(shares.clip(0.0))
+        covariance[np.diag_indices(size)] += _JITTER * (float(np.trace(covariance)) / size + 1e-12)
+        try:
+            half = np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError:  # of points that are all known nearly exactly
+            shares, vectors = np.linalg.eigh(covariance)
+            half = vectors * np.sqrt(shares.clip(0.0)) @ vectors.T
         return mean, mean + rng.standard_normal((count, size)) @ half.T
 
     def _fit(self, gaps: Sequence[Any], values: Any, errors: Any, spread: float, along: Any) -> None:
@@ -167,21 +180,32 @@ def _matern(far: Any) -> Any:
 
 
 def gaps_of(space: Space, points: Sequence[Point]) -> list[Any]:
-    """For each dimension the squared distances of points in it: 0 to 1, and 1 for other choices. A point
+    """For each dimension, or for those of one role together, the squared distances of points: 0 to 1, and 1
+    for other choices; of composed ones, the share of all parts that they do not have in common. A point
     without the dimension is next to the middle of its range, 1 away: such distances always yield a
     covariance."""
     import numpy as np
 
-    out = []
+    roles: dict[str, list[Dimension]] = {}
     for dimension in space.dimensions:
-        values = [point.get(dimension.name) for point in points]
-        if dimension.choices:
-            known = dimension.recorded.choices
+        roles.setdefault(dimension.role or dimension.name, []).append(dimension)
+    out = []
+    for alike in roles.values():
+        own = [next((d for d in alike if d.name in point), None) for point in points]
+        values = [None if d is None else point[d.name] for d, point in zip(own, points, strict=True)]
+        first = alike[0]
+        if first.parts:
+            names = sorted(set[str]().union(*first.parts.values()))
+            has = np.array([[name in first.parts[value] for name in names] for value in values], float)
+            out.append(np.abs(has[:, None] - has[None, :]).mean(axis=2))
+            continue
+        if first.choices:
+            known = first.recorded.choices
             codes = np.array([-1 if v is None else known.index(v) for v in values])
             out.append((codes[:, None] != codes[None, :]).astype(float))
             continue
-        places = np.array([0.5 if value is None else dimension.scaled(value) for value in values])
-        absent = np.array([value is None for value in values])
+        places = np.array([0.5 if d is None else d.scaled(v) for d, v in zip(own, values, strict=True)])
+        absent = np.array([d is None for d in own])
         apart = np.subtract.outer(places, places) ** 2
         out.append(apart + (absent[:, None] != absent[None, :]))
     return out

@@ -12,7 +12,7 @@ from support.gotc import document, gotc
 from gotlang.api import compile, load
 from gotlang.errors import UsageError
 from gotlang.tune.plan import make_plan
-from gotlang.tune.space import space_of
+from gotlang.tune.space import Point, space_of
 from gotlang.tune.structure import simplified
 from gotlang.tune.surrogate import gaps_of
 
@@ -80,6 +80,7 @@ def test_a_study_of_structure_ends_in_a_program_that_runs_as_it_promised(folder:
     shown = gotc("tune", "near.got", "--model", "simulated", "--apply", cwd=folder)
     assert "+++ near.tuned.got\n" in shown.stdout and "\n+param " in shown.stdout
     assert (folder / "near.got").read_text("utf-8") == changed
+    assert "next: use p" in shown.stdout and "write it into the program" not in shown.stdout
 
 
 def test_variants_that_surely_break_a_bound_are_not_run(folder: Path) -> None:
@@ -151,6 +152,45 @@ def test_points_of_several_variants_have_distances_of_a_space() -> None:
     for gap in gaps_of(space, points):
         # Squared distances of points in a space, without their center, are those of products.
         assert np.linalg.eigvalsh(-0.5 * middle @ gap @ middle).min() > -1e-9
+
+
+TWO_PROMPTS = """\
+prompt guess(target: int) -> int:
+    "Guess {{ target }}."
+
+prompt estimate(target: int) -> int:
+    "Estimate {{ target }}."
+
+score error(attempt: int, target: int) -> lower, best 0:
+    abs(attempt - target)
+
+scheme near(target: int) -> int:
+    Generate() guess(target)
+    Score() error(it, target)
+"""
+
+
+def test_variants_are_as_near_as_the_rewrites_that_they_have_in_common() -> None:
+    data = [{"target": n} for n in range(9)]
+    plan = make_plan(compile(TWO_PROMPTS), data=data, minimize="error(result, target)", vary=["structure"])
+    space = space_of(plan)
+    points: list[Point] = [
+        {"structure": "best_of(guess)", "guess_tries": 9},
+        {"structure": "other_prompt(estimate)+best_of(estimate)", "estimate_tries": 9},
+        {"structure": "other_prompt(estimate)+vote(estimate)", "estimate_votes": 9},
+        space.start,
+    ]
+    structure, *others = gaps_of(space, points)
+    assert structure[1, 2] < structure[0, 2] and structure[0, 1] < structure[0, 2]
+    assert len(others) < len(space.dimensions) - 1  # the tries of either prompt are one dimension
+    assert sum(others)[0, 1] == 0 < sum(others)[0, 2]
+
+    chance = random.Random(2)
+    near = [space.near(points[0], chance) for _ in range(200)]
+    moved = [point for point in near if point["structure"] == points[1]["structure"]]
+    far = [point for point in near if point["structure"] == points[2]["structure"]]
+    assert len(moved) > len(far) > 0
+    assert all(point["estimate_tries"] == 9 for point in moved)  # tries are taken over
 
 
 def test_what_the_winner_switches_off_is_left_out() -> None:

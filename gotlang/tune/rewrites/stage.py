@@ -37,13 +37,14 @@ _TAIL = CHOOSERS | MENDERS | {"Score", "Validate", "KeepValid"}
 @final
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A param that a rewrite introduces: a whole number with its range, both ends included; `by` is the name
-    of the rewrite."""
+    """A param that a rewrite introduces: a whole number with its range, both ends included, and what it
+    counts, such as `tries`; `by` is the name of the rewrite."""
 
     name: str
     default: int
     low: int
     high: int
+    counts: str = ""
     by: str = ""
 
     @property
@@ -290,7 +291,7 @@ class Stage:
 
     def number(self, name: str, default: int, low: int, high: int) -> Number:
         """A new param."""
-        return Number(self.fresh(name, param=True), default, low, high)
+        return Number(self.fresh(name, param=True), default, low, high, name.rpartition("_")[2])
 
     def parsed(self, *lines: str, after: n.Statement | None = None) -> Statements:
         """Statements from the text of their lines; in the source they are after a statement (None: the first
