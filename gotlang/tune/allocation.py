@@ -48,7 +48,7 @@ MOST_TIMES = 4.0
 PASSES = 3
 """Maximum number of times that a point runs on the train rows, each time with new samples; more than once
 only up to as many cells as there are test rows, which could not show smaller differences anyway."""
-ENOUGH = 0.002
+ENOUGH = 0.003
 OF_LEAD = 0.008
 """The search ends when the expected gain is below this share of the untuned program's objective, or of the
 lead over it if that is larger."""
