@@ -40,6 +40,9 @@ ERRORS: dict[str, Callable[[Values], float]] = {
     "branches": lambda v: simulator.branches(v["method"], v["form"], v["votes"], v["rounds"]),
     "persona": lambda v: simulator.persona(v["who"], v["order"], v["shots"]),
     "routing": _routing,
+    "rare": lambda v: (
+        simulator.sober(v["depth"], v["width"], v["bold"]) + v["bold"] * simulator.FAILING * simulator.LOSS
+    ),
 }
 """The error that a setting of each program adds, on average."""
 

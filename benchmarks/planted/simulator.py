@@ -55,6 +55,15 @@ def persona(who: str, order: str, shots: int) -> float:
     return found + {"as_given": 0.0, "sorted": -0.5, "reversed": 1.5}[order] + 1.0 * abs(shots - 2)
 
 
+FAILING, LOSS = 0.05, 200.0
+"""The share of responses of a bold guess that are far off, and by how much."""
+
+
+def sober(depth: int, width: int, bold: bool) -> float:
+    """The error of a guess that is not far off: a bold one is better by 2."""
+    return abs(depth - 6) + 0.8 * abs(width - 4) - 2.0 * bold
+
+
 MODELS = {
     "small": {"input_per_million": 0.1, "output_per_million": 0.4},
     "coder": {"input_per_million": 1.0, "output_per_million": 4.0},
@@ -97,6 +106,11 @@ def guess_branch(rng: random.Random, target: int, method: str, form: str, votes:
 
 def guess_persona(rng: random.Random, target: int, who: str, order: str, shots: int) -> str:
     return _response(rng, target, persona(who, order, shots), 3.0, 20)
+
+
+def guess_boldly(rng: random.Random, target: int, depth: int, width: int, bold: bool) -> str:
+    lost = LOSS if bold and rng.random() < FAILING else 0.0
+    return _response(rng, target, sober(depth, width, bold) + lost, 3.0, 10 + 3 * depth + width)
 
 
 def _step(rng: random.Random, step: str, notes: float, model: str) -> str:
