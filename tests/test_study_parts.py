@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -146,6 +147,12 @@ def test_a_conditional_space_lists_each_of_its_points_once(tmp_path: Path) -> No
     assert asked is not None
     assert asked[0] == {"search": "wide"}
     assert len(asked) == 11
+
+
+def test_a_point_of_which_nothing_is_known_has_neighbours() -> None:
+    space = Space((Dimension("warmth", "warmth", 0.0, 0.0, 1.0, unset=True),), {})
+    near = space.near(space.start, random.Random(1))
+    assert space.start == {} and 0 <= float(near["warmth"] or 0) <= 1
 
 
 # ---------------------------------------------------------------- proposals

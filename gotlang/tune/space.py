@@ -187,7 +187,8 @@ class Space:
         """A point that differs from one in a dimension, and in those that depend on it and replace no
         other."""
         here = [dimension for dimension in self.dimensions if dimension.name in point]
-        other, known = chance.choice(here), {d.role or d.name: point[d.name] for d in here}
+        other = chance.choice(here or self.dimensions)  # none if nothing is known of the untuned program's
+        known = {d.role or d.name: point[d.name] for d in here}
 
         def choose(dimension: Dimension) -> Value:
             value = known.get(dimension.role or dimension.name)
