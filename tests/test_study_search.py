@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
@@ -361,3 +362,28 @@ def test_without_noise_each_point_is_worth_what_it_is() -> None:
     values = [hollow(point) for point in points]
     mean, _ = Surrogate().posterior(gaps_of(LINE, points), range(21), values, [0.0] * 21)
     assert list(mean) == pytest.approx(values, abs=0.01)
+
+
+def test_samples_hardly_depend_on_rounding() -> None:
+    """Processors round differently in the last digit: the samples of a model differ little then."""
+    points = [{"a": a, "b": b} for a in range(1, 11) for b in range(1, 11)]
+    gaps, values = gaps_of(PEAK, points), [peak(point) for point in points[::3]]
+
+    def samples(by: float) -> Any:
+        rng = np.random.default_rng(1)
+        moved = [value * (1 + by) for value in values]
+        return Surrogate().draws(gaps, range(0, 100, 3), moved, [0.5] * len(values), rng, 20)[1]
+
+    assert np.abs(samples(0.0) - samples(1e-13)).max() < 1e-3
+
+
+def test_there_are_samples_of_points_that_are_known_nearly_exactly() -> None:
+    """Their covariance is next to nothing, and rounding may make it no covariance."""
+    chance = random.Random(14)
+    space = Space(tuple(Dimension(n, n, 1, 1, 2, whole=True) for n in "abc"), dict.fromkeys("abc", 1))
+    points = [space.sample(chance) for _ in range(330)]
+    values = [float(sum(int(value or 0) for value in point.values())) for point in points]
+    _, found = Surrogate().draws(
+        gaps_of(space, points), range(186), values[:186], [0.0] * 186, np.random.default_rng(1), 20
+    )
+    assert np.abs(found - np.array(values)).max() < 0.05

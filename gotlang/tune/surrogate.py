@@ -96,8 +96,8 @@ class Surrogate:
         count: int,
         features: Any = None,
     ) -> tuple[Any, Any]:
-        """The means of all points, as in `posterior`, and joint samples, one per row. The factor of a
-        covariance hardly depends on rounding, and so on the processor, as the signs of eigenvectors do."""
+        """The means of all points, as in `posterior`, and joint samples, one per row. They are made with the
+        Cholesky factor, since the signs of eigenvectors depend on rounding, and so on the processor."""
         import numpy as np
 
         mean, covariance = self.posterior(gaps, places, values, errors, features)
