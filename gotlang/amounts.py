@@ -121,15 +121,20 @@ class Polynomial:
         """The leaves of its atoms."""
         return (leaf for atom in self.atoms for leaf in atom.leaves)
 
-    @cached_property
+    @property
     def low(self) -> float:
         """A lower bound: its minimum if it is monotonic in each atom, otherwise possibly less."""
-        return self._end(-math.inf, self._slopes)
+        return self._ends[0] if (number := self.constant) is None else number
 
-    @cached_property
+    @property
     def high(self) -> float:
         """An upper bound, likewise."""
-        return self._end(math.inf, self._slopes)
+        return self._ends[1] if (number := self.constant) is None else number
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        slopes = self._slopes
+        return self._end(-math.inf, slopes), self._end(math.inf, slopes)
 
     def _end(self, side: float, slopes: Mapping[Atom, float]) -> float:
         """A bound on the `side`: each atom is at the end that its slope leads to, or, if the slope is
@@ -156,20 +161,22 @@ class Polynomial:
             slopes[atom] = 1 if low >= 0 else -1 if high <= 0 else 0
         return slopes
 
-    @cached_property
+    @property
     def least(self) -> float:
         """A lower bound for all inputs and params."""
-        return sum(
-            _times(factor, (atom.least if factor > 0 else atom.most for atom in product))
-            for product, factor in self.terms.items()
-        )
+        return self._always[0] if (number := self.constant) is None else number
 
-    @cached_property
+    @property
     def most(self) -> float:
         """An upper bound for all inputs and params."""
-        return sum(
-            _times(factor, (atom.most if factor > 0 else atom.least for atom in product))
-            for product, factor in self.terms.items()
+        return self._always[1] if (number := self.constant) is None else number
+
+    @cached_property
+    def _always(self) -> tuple[float, float]:
+        terms = self.terms.items()
+        return (
+            sum(_times(f, (atom.least if f > 0 else atom.most for atom in product)) for product, f in terms),
+            sum(_times(f, (atom.most if f > 0 else atom.least for atom in product)) for product, f in terms),
         )
 
     def __str__(self) -> str:
