@@ -136,7 +136,9 @@ def tune_command(**chosen: Any) -> int:
         files = {"file": str(out), "program": str(program) if changes else None, "applied": applied}
         document({**done.to_dict(), **files})
     else:
-        _summary(done, out, command, quiet=chosen["quiet"], applied=bool(changed))
+        source = click.get_current_context().get_parameter_source("allow_python")
+        typed = f"{command} --allow-python" if source is ParameterSource.COMMANDLINE else command
+        _summary(done, out, typed, quiet=chosen["quiet"], applied=bool(changed))
         for line in changes:
             say(line)
         if changed:

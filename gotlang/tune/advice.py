@@ -123,6 +123,7 @@ def _by_verdict(done: StudyResult, command: str, file: str, applied: bool) -> It
     tuned = f"{shlex.quote(program.compilation.source.name)} --tuned {shlex.quote(file)}"
     tuned += f" --scheme {done.tuned.scheme}" if done.tuned.scheme != program.scheme(None).name else ""
     tuned += model[0] if model else ""
+    tuned += " --allow-python" if command.endswith(" --allow-python") else ""
     if done.written is not done.front[0]:
         yield f"use {done.written.title}: `gotc run {tuned}{_row_of(done.plan, done.tested)}`"
     if done.unfinished:

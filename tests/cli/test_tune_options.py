@@ -178,6 +178,22 @@ def test_what_to_do_next_is_about_the_same_study(gotc: Gotc, folder: Path) -> No
         assert words[0] == "run" or "resuming the study" in again.err
 
 
+def test_what_to_do_next_needs_no_other_permission(
+    gotc: Gotc, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "nothing trusted"))
+    guess_study(folder, "train 18, test 20\nminimize error(result, target)\ntrials 12")
+    assert gotc("tune", "study.got", "--model", "simulated").code == 2
+    done = gotc("tune", "study.got", "--model", "simulated", "--allow-python")
+    lines = [line.partition("`gotc ")[2].partition("`")[0] for line in done.out.splitlines()]
+    for line in filter(None, lines):
+        again = gotc(*shlex.split(line))
+        assert again.code == 0, (line, again.err)
+    assert "--tuned" in done.out and "--apply" in done.out
+    stored = "".join(path.read_text() for path in folder.glob(".gotc/**/*.json"))
+    assert "tune study.got" in stored and "--allow-python" not in stored  # others may read it
+
+
 def test_a_scheme_that_a_study_chose_is_named_where_it_is_used(gotc: Gotc, folder: Path) -> None:
     clauses = "train 18, test 20\nminimize error(result, target)\nvary scheme in [far, near], tries in 6..8"
     guess_study(folder, f"{clauses}\ntrials 8")
