@@ -2,7 +2,7 @@
 
     python benchmarks/evaluating.py                       # 10,000 and 100,000 rows: some ten minutes
     python benchmarks/evaluating.py --rows 1000 10000
-    python benchmarks/evaluating.py --quick               # 3,000 rows
+    python benchmarks/evaluating.py --quick               # 10,000 rows: a minute
 
 Each row requests ten responses of a simulated model, which responds immediately, and takes a vote: 100,000
 rows are a million calls. Every evaluation is a process of its own: first with an empty cache, then with the
@@ -109,10 +109,10 @@ COLUMNS = {
 if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--quick", action="store_true", help="3,000 rows")
+    parser.add_argument("--quick", action="store_true", help="10,000 rows")
     parser.add_argument("--one", type=int, help="one evaluation, in this process")
     given = parser.parse_args()
     if given.one:
         print(json.dumps(one(given.one)))
     else:
-        report(given, COLUMNS, rows_of([3_000] if given.quick else given.rows))
+        report(given, COLUMNS, rows_of([10_000] if given.quick else given.rows))
