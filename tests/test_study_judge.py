@@ -211,6 +211,9 @@ def test_rows_end_when_better_is_impossible_or_shown_by_all_rows_that_were_plann
     held = judged_point(found).held_out
     assert held is not None
     assert is_settled(one, found, 60, planned) is (by >= 0 or bound > 0 or planned == 40)
+    brief = compare_front(one, front, seen, same="", planned=planned, brief=True)
+    assert is_settled(one, brief, 60, planned) is is_settled(one, found, 60, planned)
+    assert [p.held_out.verdict for p in brief if p.held_out] == [held.verdict]
     assert (held.verdict == "better") is (by == -3 and bound == 0)
 
 

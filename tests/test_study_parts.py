@@ -20,7 +20,7 @@ from support.studies import guess_plan
 
 from gotlang.api import compile
 from gotlang.cache.coordination import Charge, Coordination
-from gotlang.cache.sqlite import SqliteCoordination
+from gotlang.cache.sqlite import MemoryCoordination, SqliteCoordination
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.base import DecodingSettings, Message, Price, Request
 from gotlang.syntax.format import format_module
@@ -210,13 +210,16 @@ PRICE = Price(1.0, 1.0)
 ASKED = Request("m", (Message("user", "x" * 100),), DecodingSettings(max_tokens=1000))
 
 
-@pytest.fixture
-def join(tmp_path: Path) -> Iterator[Callable[[], Coordination]]:
-    """Each call is a worker of its own."""
-    opened = []
+@pytest.fixture(params=["file", "memory"])
+def join(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[], Coordination]]:
+    """Each call is a worker of its own; in memory, of the one process."""
+    opened: list[Coordination] = []
 
     def one() -> Coordination:
-        opened.append(Coordination(SqliteCoordination(tmp_path / "budgets.sqlite")))
+        if request.param == "file":
+            opened.append(Coordination(SqliteCoordination(tmp_path / "budgets.sqlite")))
+        elif not opened:
+            opened.append(Coordination(MemoryCoordination()))
         return opened[-1]
 
     yield one

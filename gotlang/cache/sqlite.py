@@ -293,6 +293,25 @@ class SqliteCoordination(Database):
         return connection
 
 
+@final
+class MemoryCoordination(Database):
+    """Coordination within one process, of what ends with it."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect(":memory:")
+        self._connection.create_function("gotlang_now", 0, time.time)
+        for statement in TABLES.values():
+            self._connection.execute(statement)
+
+    def transaction(self, work: Callable[[Execute], _Result], *, durable: bool = False) -> _Result:
+        self._connection.execute("BEGIN")
+        with self._connection:
+            return work(lambda statement, values: self._connection.execute(statement, values).fetchall())
+
+    def close(self) -> None:
+        self._connection.close()
+
+
 def _is_stored(written: str, stored: Any) -> bool:
     """Whether a row is what was written, or a sample that another process has stored there since."""
     if stored == written.encode():

@@ -51,6 +51,8 @@ VERDICTS = {
     "no feasible trial": "no trial satisfies the constraints, and the original does not either",
 }
 
+_UNKNOWN = Interval(math.nan, -math.inf, math.inf, 0)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -169,9 +171,11 @@ def compare_held_out(
     same: str | None = None,
     level: float = LEVEL,
     planned: int | None = None,
+    brief: bool = False,
 ) -> HeldOut:
     """Judge a point by rows that both programs ran. `same` is the verdict for the original itself, `level`
-    that of each interval, `planned` the number of rows that was planned first."""
+    that of each interval, `planned` the number of rows that was planned first. `brief` leaves out what the
+    verdict does not depend on."""
     planned, later = planned or len(original), 1 - (1 - FIRST) * (1 - level)
 
     def interval(values: Sequence[float], unit: float = 0.0) -> Interval:
@@ -186,7 +190,7 @@ def compare_held_out(
         before, after = [of(row) for row in original], [of(row) for row in tuned]
         share = name not in OF_RUNS and _are_shares([*before, *after])
         lead = interval(leads(tuned, original, of), share)
-        own = interval([value for value in after if value is not None], share)
+        own = _UNKNOWN if brief else interval([value for value in after if value is not None], share)
         if share:
             lead, own = within(lead, -1, 1), within(own, 0, 1)
         word = judged and _word(lead, mean(before), judged == "maximize", len(plan.objectives) > 1)
@@ -196,14 +200,14 @@ def compare_held_out(
         each.text: compared(each.text, _objective(place), "maximize" if each.maximize else "minimize")
         for place, each in enumerate(plan.objectives)
     }
-    for name, of in _OTHERS.items():
+    for name, of in () if brief else _OTHERS.items():
         found.setdefault(name, compared(name, of))
     constraints = tuple(_bounded(plan, original, tuned, interval))
     if same is None and any(each.violated for each in constraints):
         same = "constraint violated"
     judged = same or _verdict([each for each in found.values() if each.verdict], plan.objectives)
     more = None
-    if judged == "not significant":
+    if judged == "not significant" and not brief:
         each_row = (mean([row.usd for row in rows]) for rows in (original, tuned))
         needed = (
             rows_to_decide(leads(tuned, original, _objective(place)), level=later, planned=planned)
@@ -267,8 +271,7 @@ def _bounded(
 
         base, quantity = (mean([of(row) for row in rows]) for rows in (original, tuned))
         if base is None or quantity is None:
-            unknown = Interval(math.nan, -math.inf, math.inf, 0)
-            found.append(Bounded(constraint.text, base, quantity, math.nan, constraint.least, unknown, 0.0))
+            found.append(Bounded(constraint.text, base, quantity, math.nan, constraint.least, _UNKNOWN, 0.0))
             continue
         limit, over = bound(constraint, base), excess(constraint, quantity, base)
         pairs = known_pairs(tuned, original, of)
@@ -423,10 +426,11 @@ def compare_front(
     *,
     same: str,
     planned: int | None = None,
+    brief: bool = False,
 ) -> list[FrontPoint]:
     """The front with each point compared that ran on the test rows: `measured` has them by the number of the
-    trial, in one order. `same` is the verdict on the original if it is the best, `planned` as in
-    `compare_held_out`."""
+    trial, in one order. `same` is the verdict on the original if it is the best, `planned` and `brief` as in
+    `compare_held_out`; a `brief` comparison leaves out the original."""
     original = measured.get(front[0].trial.number)
     if original is None:
         return list(front)
@@ -441,7 +445,11 @@ def compare_front(
             continue
         own = same if "best" in point.names else "original"
         verdict = None if point.trial.number else own
-        held = compare_held_out(plan, original, rows, same=verdict, level=level, planned=planned)
+        held = None
+        if point.trial.number or not brief:
+            held = compare_held_out(
+                plan, original, rows, same=verdict, level=level, planned=planned, brief=brief
+            )
         cost = mean([row.usd for row in rows])
         found.append(replace(point, cost=cost, measured=tuple(rows), held_out=held))
     return found

@@ -25,7 +25,7 @@ from msgspec import structs
 from gotlang import data
 from gotlang.cache.coordination import Coordination
 from gotlang.cache.memory import MemoryCache
-from gotlang.cache.sqlite import SqliteCoordination
+from gotlang.cache.sqlite import MemoryCoordination, SqliteCoordination
 from gotlang.disk import open_own
 from gotlang.engine import opened
 from gotlang.errors import BudgetExceeded, CacheError, CacheLost, UsageError
@@ -242,7 +242,8 @@ class _Study:
         self.storage = plan.storage or (f"{self.file}.journal" if keep else None)
         self.own: Coordination | None = None
         if (shared := session.coordination if keep else None) is None:
-            self.own = shared = Coordination(SqliteCoordination(folder / "budgets.sqlite"))
+            own = SqliteCoordination(folder / "budgets.sqlite") if keep else MemoryCoordination()
+            self.own = shared = Coordination(own)
         self.budget = StudyBudget(
             shared, f"study {self.name}", plan.budget, priced=self.model.price is not None
         )
@@ -487,9 +488,8 @@ class _Study:
                         self.partial = self.partial or "the budget did not last for the test rows"
                     break
             self.store.keep(names, measured, planned=len(rows), partial=self.partial)
-            compared = self._compared(front, measured)
-            if not lasts or self._settled(compared):
-                return compared
+            if not lasts or self._settled(self._compared(front, measured, brief=True)):
+                break
         return self._compared(front, measured)
 
     def _judged(self, front: Sequence[FrontPoint]) -> list[FrontPoint]:
@@ -501,7 +501,11 @@ class _Study:
         return is_settled(self.plan, compared, len(self.split.test), self.store.kept().planned)
 
     def _compared(
-        self, chosen: Sequence[FrontPoint], measured: Mapping[int, Sequence[Measured]]
+        self,
+        chosen: Sequence[FrontPoint],
+        measured: Mapping[int, Sequence[Measured]],
+        *,
+        brief: bool = False,
     ) -> list[FrontPoint]:
         """The front, compared on the test rows as far as they were run."""
         feasible = any(trial.feasible for trial in self.store.finished().values() if trial.rows)
@@ -511,7 +515,7 @@ class _Study:
         ran += [len(rows) for rows in measured.values() if planned and len(rows) >= planned]
         count = min(len(self.split.test), *ran)
         whole = {n: rows[:count] for n, rows in measured.items() if count and len(rows) >= count}
-        return compare_front(self.plan, chosen, whole, same=same, planned=planned)
+        return compare_front(self.plan, chosen, whole, same=same, planned=planned, brief=brief)
 
     async def _result(
         self,
