@@ -80,7 +80,7 @@ def of_python() -> float:
     return (time.process_time() - began) / sum(text.count("\n") for text in texts)
 
 
-COMMANDS = {"run": "gotc run, first, cached responses", "rerun": "gotc run, again, cached answers"}
+COMMANDS = {"run": "gotc run, first, cached responses", "rerun": "gotc run, again, cached responses"}
 
 COLUMNS = {
     "command": "{}",
