@@ -7,6 +7,7 @@ import json
 import sys
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.timing import cost
 
 from gotlang.data import Table, fingerprint, inputs, load, parse_value
 from gotlang.data import table as table_module
@@ -415,6 +417,17 @@ def test_a_large_file_has_the_rows_of_a_small_one(
     assert [large.rows[place] for place in places] == [small.rows[place] for place in places]
     assert tuple(large.rows) == small.rows and large.rows[1:-1] == [*small.rows[1:-1]]
     assert fingerprint(large) == fingerprint(small)
+
+
+def test_reading_takes_as_long_as_there_are_rows_however_lines_end(tmp_path: Path) -> None:
+    """A file whose lines end in `\\r` was read in time that grows with the square of its rows."""
+    took = []
+    for end in ("\n", "\r\n", "\r"):
+        path = tmp_path / "rows.csv"
+        path.write_text(end.join(["number", *map(str, range(10_000)), ""]), newline="")
+        assert len(load(path).rows) == 10_000
+        took.append(cost(partial(load, path)))
+    assert max(took) <= 3 * min(took) + 0.01, took
 
 
 def test_a_large_file_that_changes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

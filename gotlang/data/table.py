@@ -187,10 +187,9 @@ class _Csv:
         def lines() -> Iterator[str]:
             nonlocal at
             for size, text in _decoded(self._path, file):
-                pieces = list(io.StringIO(text, newline=""))  # a `\r` alone also ends a line
-                end = at + size
-                for number, piece in enumerate(pieces, 1):
-                    at = end - sum(len(rest.encode()) for rest in pieces[number:])
+                at += size - len(text.encode())  # of a byte order mark
+                for piece in io.StringIO(text, newline=""):  # a `\r` alone also ends a line
+                    at += len(piece.encode())
                     yield piece
 
         count, start = 0, 0
