@@ -26,6 +26,8 @@ _MOST_TERMS = 32
 _MOST_FACTORS = 12
 """Maximum number of products in a sum, and of factors in a product: recursion multiplies them, and larger
 ones would be unreadable."""
+MOST = 10.0**100
+"""Larger numbers are as good as unbounded."""
 UNWRITTEN = "…"
 """The prefix of an atom whose text would be too long to read."""
 _NEEDS_NO_PARENTHESES = lazy_pattern(r"[\w.]+(\(.*\))?")
@@ -55,15 +57,23 @@ Product = tuple[Atom, ...]
 
 @final
 class Polynomial:
-    """A sum of products with coefficients. Frozen; equal sums are equal. Its bounds are computed once."""
+    """A sum of products with coefficients. Frozen; equal sums are equal. `constant` is its value if it has no
+    atoms, else None. Its bounds are computed once."""
 
     def __init__(self, terms: Mapping[Product, float]) -> None:
-        self.terms = {product: factor for product, factor in terms.items() if factor}
+        self.terms: dict[Product, float] = {product: factor for product, factor in terms.items() if factor}
+        self.constant: float | None = self.terms.get(()) if len(self.terms) == 1 else None
+        if not self.terms:
+            self.constant = 0
 
     @staticmethod
     def of(value: float | Atom) -> Polynomial:
         """A number or an atom as a polynomial."""
-        return Polynomial({(value,): 1}) if isinstance(value, Atom) else Polynomial({(): value})
+        if isinstance(value, Atom):
+            return Polynomial({(value,): 1})
+        number = Polynomial.__new__(Polynomial)
+        number.terms, number.constant = {(): value} if value else {}, value or 0
+        return number
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Polynomial) and self.terms == other.terms
@@ -79,7 +89,7 @@ class Polynomial:
             return self if self.terms else other
         a, b = self.constant, other.constant
         if a is not None and b is not None:
-            return Polynomial({(): a + b})
+            return Polynomial.of(a + b)
         terms = dict(self.terms)
         for product, factor in other.terms.items():
             terms[product] = terms.get(product, 0) + factor
@@ -96,20 +106,13 @@ class Polynomial:
             return other if self.terms else self
         a, b = self.constant, other.constant
         if a is not None and b is not None:
-            return Polynomial({(): a * b})
+            return Polynomial.of(a * b)
         terms: dict[Product, float] = {}
         for left, a in self.terms.items():
             for right, b in other.terms.items():
                 product = tuple(sorted((*left, *right), key=lambda atom: atom.text))
                 terms[product] = terms.get(product, 0) + a * b
         return Polynomial(terms)
-
-    @property
-    def constant(self) -> float | None:
-        """Its value if it has no atoms, else None."""
-        if not self.terms:
-            return 0
-        return self.terms.get(()) if len(self.terms) == 1 else None
 
     @property
     def atoms(self) -> Iterator[Atom]:
@@ -123,7 +126,8 @@ class Polynomial:
 
     @property
     def low(self) -> float:
-        """A lower bound: its minimum if it is monotonic in each atom, otherwise possibly less."""
+        """A lower bound: its minimum if it is monotonic in each atom and at most `MOST`, otherwise possibly
+        less."""
         return self._ends[0] if (number := self.constant) is None else number
 
     @property
@@ -134,7 +138,7 @@ class Polynomial:
     @cached_property
     def _ends(self) -> tuple[float, float]:
         slopes = self._slopes
-        return self._end(-math.inf, slopes), self._end(math.inf, slopes)
+        return min(self._end(-math.inf, slopes), MOST), self._end(math.inf, slopes)
 
     def _end(self, side: float, slopes: Mapping[Atom, float]) -> float:
         """A bound on the `side`: each atom is at the end that its slope leads to, or, if the slope is
@@ -198,8 +202,13 @@ class Polynomial:
 def _times(factor: float, values: Iterable[float]) -> float:
     """A product in which 0 times infinity is 0."""
     for value in values:
-        factor = 0 if factor == 0 or value == 0 else factor * value
+        factor = 0 if factor == 0 or value == 0 else bounded(factor * bounded(value))
     return factor
+
+
+def bounded(number: float) -> float:
+    """A number, or infinity beyond `MOST`: whole numbers larger than any fraction cannot be added to one."""
+    return number if -MOST <= number <= MOST else math.copysign(math.inf, 1 if number > 0 else -1)
 
 
 def _term(product: Product, factor: float) -> str:
@@ -224,13 +233,13 @@ class Amount(Struct, frozen=True):
     @staticmethod
     def of(value: float | Atom | Polynomial) -> Amount:
         """An exact number, which may be a formula."""
-        exact = value if isinstance(value, Polynomial) else Polynomial.of(value)
+        exact = _shortened(value if isinstance(value, Polynomial) else Polynomial.of(value))
         return Amount(exact, exact)
 
     @staticmethod
     def between(low: float, high: float) -> Amount:
         """A number with bounds."""
-        return Amount(Polynomial.of(low), None if high == math.inf else Polynomial.of(high))
+        return Amount(Polynomial.of(min(low, MOST)), None if high > MOST else Polynomial.of(high))
 
     @property
     def exact(self) -> Polynomial | None:
@@ -248,17 +257,20 @@ class Amount(Struct, frozen=True):
         low, high = self.bounds
         return low if low == high else None
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is exactly 0."""
+        return self.high is not None and not self.low.terms and not self.high.terms
+
     def __add__(self, other: Amount) -> Amount:
-        return _short(self.low + other.low, _both(Polynomial.__add__, self.high, other.high))
+        return _each(Polynomial.__add__, self, other)
 
     def __sub__(self, other: Amount) -> Amount:
         """The increase from `other` to `self`."""
         return Amount(self.low - other.low, _both(Polynomial.__sub__, self.high, other.high))
 
     def __mul__(self, other: Amount) -> Amount:
-        if ZERO in (self, other):
-            return ZERO
-        return _short(self.low * other.low, _both(Polynomial.__mul__, self.high, other.high))
+        return ZERO if self.is_zero or other.is_zero else _each(Polynomial.__mul__, self, other)
 
     def or_(self, other: Amount) -> Amount:
         """A number that is one or the other."""
@@ -268,7 +280,7 @@ class Amount(Struct, frozen=True):
 
     def up_to(self, other: Amount) -> Amount:
         """The maximum of both."""
-        return Amount(larger(self.low, other.low), _both(larger, self.high, other.high))
+        return _each(larger, self, other)
 
     def at_most(self, other: Amount) -> Amount:
         """The minimum of both."""
@@ -281,10 +293,13 @@ class Amount(Struct, frozen=True):
         return Amount(_count(self.low), None if self.high is None else _count(self.high))
 
 
-SIGNED = (-math.inf, math.inf, -math.inf)
-"""Bounds of an atom that may be any number, also a negative one."""
-ZERO = Amount.of(0)
-ONE = Amount.of(1)
+def _each(combine: Callable[[Polynomial, Polynomial], Polynomial], a: Amount, b: Amount) -> Amount:
+    """Both bounds of two amounts combined, or bounds in place of formulas that have grown too long."""
+    low = _shortened(combine(a.low, b.low))
+    if a.low is a.high and b.low is b.high:
+        return Amount(low, low)
+    high = _both(combine, a.high, b.high)
+    return Amount(low, None if high is None else _shortened(high))
 
 
 def _both(
@@ -295,21 +310,23 @@ def _both(
 
 
 def _count(formula: Polynomial) -> Polynomial:
+    if formula.constant is not None:
+        return formula if formula.constant >= 0 else ZERO.low
     match list(formula.terms.items()):
         case [((Atom() as atom,), 1)] if atom.least < 0:
             return Polynomial.of(replace(atom, low=max(0, atom.low), high=max(0, atom.high), least=0))
     return larger(formula, Polynomial.of(0))
 
 
-def _short(low: Polynomial, high: Polynomial | None) -> Amount:
-    """An amount with bounds in place of formulas that have grown too long."""
-    return Amount(_shortened(low), None if high is None else _shortened(high))
-
-
 def _shortened(formula: Polynomial) -> Polynomial:
-    if formula.constant is not None:
-        return formula
-    if len(formula.terms) <= _MOST_TERMS and all(len(term) <= _MOST_FACTORS for term in formula.terms):
+    if (number := formula.constant) is not None:
+        if -MOST <= number <= MOST:
+            return formula
+        low, high = (MOST, math.inf) if number > 0 else (-math.inf, -MOST)
+        return Polynomial.of(Atom(_unwritten(str(hash(number))), low, high, low, high))
+    if len(formula.terms) <= _MOST_TERMS and all(
+        len(term) <= _MOST_FACTORS and -MOST <= factor <= MOST for term, factor in formula.terms.items()
+    ):
         return formula
     leaves = tuple(dict.fromkeys(formula.leaves))
     atom = Atom(_unwritten(str(formula)), formula.low, formula.high, formula.least, parts=leaves)
@@ -323,6 +340,8 @@ def _unwritten(text: str) -> str:
 
 def larger(a: Polynomial, b: Polynomial) -> Polynomial:
     """The maximum of two formulas: one of them if that is certain, otherwise an atom for it."""
+    if a.constant is not None and b.constant is not None:
+        return a if a.constant >= b.constant else b
     difference = a - b
     if difference.least >= 0:
         return a
@@ -331,6 +350,8 @@ def larger(a: Polynomial, b: Polynomial) -> Polynomial:
 
 def smaller(a: Polynomial, b: Polynomial) -> Polynomial:
     """The minimum of two formulas, likewise."""
+    if a.constant is not None and b.constant is not None:
+        return b if a.constant >= b.constant else a
     difference = a - b
     if difference.least >= 0:
         return b
@@ -345,3 +366,9 @@ def _chosen(word: str, a: Polynomial, b: Polynomial, choose: Callable[[float, fl
     low, high, least, most = (choose(*pair) for pair in ends)
     parts = tuple(dict.fromkeys((*a.leaves, *b.leaves)))
     return Polynomial.of(Atom(text, low, high, least, most, parts))
+
+
+SIGNED = (-math.inf, math.inf, -math.inf)
+"""Bounds of an atom that may be any number, also a negative one."""
+ZERO = Amount.of(0)
+ONE = Amount.of(1)

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gotlang.amounts import ONE, ZERO, Amount, Polynomial
+from gotlang.amounts import MOST, ONE, ZERO, Amount, Polynomial, bounded
 
 
 class _Unknown:
@@ -212,7 +212,8 @@ class Flow(Struct, frozen=True):
             return self.each
         low, high = self.count.bounds
         # `[]` is one token.
-        tokens = 1 + low * self.each.tokens[0], 2 + high * (self.each.tokens[1] + 1) if high else 2.0
+        least, most = self.each.tokens
+        tokens = min(MOST, 1 + low * least), bounded(2 + high * (most + 1)) if high else 2.0
         return Guess(UNKNOWN, None, self.count, self.each, tokens)
 
 

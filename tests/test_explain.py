@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import cache
 from statistics import fmean
@@ -21,8 +22,17 @@ from benchmarks.schemes import PROGRAMS, ROWS, Row, program_of, value_of
 from benchmarks.schemes import given as inputs_of
 from gotlang.api import Options, compile
 from gotlang.errors import RunError, UsageError
-from gotlang.estimate.cost import CostRange, Costs, Estimate, bill_of, cost_range, costs_of, may_stop_early
-from gotlang.ir.program import Invoke
+from gotlang.estimate.cost import (
+    Bills,
+    CostRange,
+    Costs,
+    Estimate,
+    cost_range,
+    costs_of,
+    estimate,
+    may_stop_early,
+)
+from gotlang.ir.program import Invoke, Param
 from gotlang.metric import steps
 from gotlang.models.base import ModelOptions
 from gotlang.models.simulated import SimulatedModel
@@ -350,6 +360,53 @@ def test_a_thought_that_was_computed_counts_in_the_volume() -> None:
     assert estimate.costs.volume.high == 2
 
 
+def test_bills_of_one_program_differ_by_what_its_prompts_show() -> None:
+    text = """
+    param style = "plain" in ["plain", "terse, as if every word had to be paid for by the one who writes it"]
+    param tries = 1 in 1..3
+
+    prompt say(x: int, style: str) -> str:
+        "Describe {{ x }} in this style: {{ style }}."
+
+    scheme main(x: int) -> list[str]:
+        Generate(k=tries) say(x, style)
+    """
+    ir = compile(dedent(text)).ir()
+    sizes, (style, _) = Sizes("openai:gpt-4o-mini", ModelOptions()), ir.params
+    assert style.domain is not None
+    bills = Bills(ir, sizes, early=False)
+    tokens = {}
+    for chosen in (*style.domain.choices, *style.domain.choices):
+        for tries in (1, 3):
+            params, inputs = {"style": chosen, "tries": tries}, {"x": 17}
+            bill = bills.bill("main", params, inputs)
+            assert bill == Bills(ir, sizes, early=False).bill("main", params, inputs)
+            tokens[chosen, tries] = bill.input_tokens.number
+    assert len({*tokens.values()}) == 2  # the samples of one request share its tokens
+
+
+def end(param: Param, *, most: bool) -> Any:
+    """The last or the first value of a param's range."""
+    domain = param.domain
+    assert domain is not None
+    if domain.choices:
+        return domain.choices[-1 if most else 0]
+    value = domain.high if most else domain.low
+    return param.default if value is None or param.each else value
+
+
+@pytest.mark.parametrize("most", [False, True], ids=["first", "last"])
+@pytest.mark.parametrize(("name", "scheme"), SCHEMES)
+def test_costs_have_bounds_at_the_ends_of_the_params(name: str, scheme: str, most: bool) -> None:
+    """The texts of a deep graph may have more tokens than a fraction can tell."""
+    ir = program_of(name).ir()
+    params = {param.name: end(param, most=most) for param in ir.params if param.domain}
+    found = estimate(ir, ir.scheme(scheme), Sizes("openai:gpt-4o-mini", ModelOptions()), params=params)
+    for costs in (found.costs, found.early, found.at_once, found.ahead):
+        for _, bounds in costs.ranges():
+            assert bounds is None or 0 <= bounds.low <= (math.inf if bounds.high is None else bounds.high)
+
+
 @pytest.mark.parametrize(("name", "scheme"), SCHEMES)
 def test_a_bill_in_numbers_has_the_bounds_of_the_formulas(name: str, scheme: str) -> None:
     ir = program_of(name).ir()
@@ -357,7 +414,11 @@ def test_a_bill_in_numbers_has_the_bounds_of_the_formulas(name: str, scheme: str
     params = {param.name: param.default for param in ir.params}
     for early in (False, True) if may_stop_early(ir) else (False,):
         costs, _ = costs_of(ir, ir.scheme(scheme), sizes, early=early, params=params, inputs={})
-        bill = bill_of(ir, ir.scheme(scheme), sizes, early=early, params=params, inputs={})
+        bills = Bills(ir, sizes, early=early)
+        bill = bills.bill(scheme, params, {})
+        others = params | {param.name: end(param, most=True) for param in ir.params if param.domain}
+        assert bills.bill(scheme, others, {}) == Bills(ir, sizes, early=early).bill(scheme, others, {})
+        assert bills.bill(scheme, params, {}) == bill
         for of_formulas, amount in ((costs.calls, bill.calls), (costs.usd, bill.usd)):
             found = None if amount is None else cost_range(amount)
             assert (found and (found.low, found.high)) == (

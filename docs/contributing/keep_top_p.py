@@ -48,7 +48,7 @@ def _verify(step: KeepTopP, v: Verifying) -> PoolType:
 
 
 def _estimate(step: KeepTopP, scope: FlowScope, e: Estimating) -> Result:
-    pool = passed_on(step, scope)
+    pool = passed_on(step, scope, e)
     return replace(pool, count=Amount(pool.count.at_most(ONE).low, pool.count.high)), FREE
 
 

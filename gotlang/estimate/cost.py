@@ -152,7 +152,8 @@ def estimate(
     decided = {param.name for param in program.params}
     formulas = [formula for amount in amounts for formula in (amount.low, amount.high) if formula is not None]
     leaves = dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves)
-    unknown = tuple(leaf.text for leaf in leaves if leaf.text not in decided and leaf.low != leaf.high)
+    open_ = [leaf for leaf in leaves if leaf.low != leaf.high and UNWRITTEN not in leaf.text]
+    unknown = tuple(leaf.text for leaf in open_ if leaf.text not in decided)
     used = program.reached(scheme)
     shown = {name: value for name, value in values.items() if name in used}
     return Estimate(scheme.name, shown, inputs is not None, plain, early, at_once, ahead, unknown, prices)
@@ -189,19 +190,53 @@ def costs_of(
     return _costs(flow, bill), [bill.calls, flow.hops]
 
 
-def bill_of(
-    program: ir.Program,
-    scheme: ir.Scheme,
-    counter: TokenCounter,
-    *,
-    early: bool,
-    params: Mapping[str, Any],
-    inputs: Mapping[str, Any],
-) -> Bill:
-    """The bill of a scheme in numbers, without formulas of its params."""
-    estimator = Estimator(program, counter, early=early)
-    values = {param.name: estimator.known(params[param.name]) for param in program.params}
-    return _estimated(estimator, scheme, values, inputs)[1]
+@final
+class _Remembering:
+    """A counter that counts the tokens of equal values and requests once."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.default_max_tokens = counter.default_max_tokens
+        self.batch = counter.batch
+        self.spread = counter.spread
+        self.price = counter.price
+        self._counter = counter
+        self._values: dict[tuple[type, Any], int] = {}
+        self._requests: dict[str, tuple[float, float]] = {}
+
+    def value(self, value: Any) -> int:
+        if not isinstance(value, str | int | float):
+            return self._counter.value(value)
+        if (found := self._values.get(key := (type(value), value))) is None:
+            found = self._values[key] = self._counter.value(value)
+        return found
+
+    def request(
+        self,
+        prompt: ir.Prompt,
+        known: Mapping[str, Any],
+        tokens: Mapping[str, tuple[float, float]],
+        model: Any = None,
+    ) -> tuple[float, float]:
+        key = repr((prompt.name, known, tokens, model))
+        if key not in self._requests:
+            self._requests[key] = self._counter.request(prompt, known, tokens, model)
+        return self._requests[key]
+
+
+@final
+class Bills:
+    """The bills of a program's schemes in numbers, without formulas of its params. Expressions are analyzed,
+    and the tokens of equal requests counted, once for all of them."""
+
+    def __init__(self, program: ir.Program, counter: TokenCounter, *, early: bool) -> None:
+        self._estimator = Estimator(program, _Remembering(counter), early=early)
+
+    def bill(self, scheme: str, params: Mapping[str, Any], inputs: Mapping[str, Any]) -> Bill:
+        """The bill of a scheme with the values of all params."""
+        estimator = self._estimator
+        estimator.steps, estimator.invoked = 0, []
+        values = {name: estimator.known(value) for name, value in params.items()}
+        return _estimated(estimator, estimator.program.scheme(scheme), values, inputs)[1]
 
 
 def _estimated(
@@ -282,10 +317,16 @@ def _costs(flow: Flow, bill: Bill) -> Costs:
     )
 
 
-def cost_range(amount: Amount) -> CostRange:
-    """An amount as a range."""
+def bounds_of(amount: Amount) -> tuple[float, float | None]:
+    """The bounds of a cost, the upper one None if there is none."""
     low, high = (_number(bound) for bound in amount.bounds)
     low = max(0, low or 0)  # a formula may be valid from one part, or one round, upwards
+    return low if high is None else min(low, max(0, high)), high
+
+
+def cost_range(amount: Amount) -> CostRange:
+    """An amount as a range."""
+    low, high = bounds_of(amount)
     exact = _written(amount.exact)
     return CostRange(low, high, low if low == high else None, exact, None if exact else _written(amount.high))
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, cast, final
 
 from msgspec.structs import replace
 
-from gotlang.amounts import ONE, SIGNED, ZERO, Amount, Atom, Polynomial
+from gotlang.amounts import ONE, SIGNED, ZERO, Amount, Atom, Polynomial, bounded
 from gotlang.errors import EvaluationError
 from gotlang.flows import (
     ANYTHING,
@@ -74,7 +74,7 @@ def longest(node: e.Expression, names: Names, tokens: Callable[[Any], int]) -> f
     """The maximum tokens of a value, infinity if unknown. `tokens` counts a known value's."""
 
     def of(part: e.Expression, inside: Names = names) -> float:
-        return longest(part, inside, tokens)
+        return bounded(longest(part, inside, tokens))
 
     match node:
         case e.Constant(value=value):
@@ -187,10 +187,16 @@ class Estimator:
         self._prompts = {prompt.name for prompt in program.prompts}
         self._asking_scores = {score.name for score in program.scores if score.body.steps}
         self._read: dict[int, tuple[e.Expression, dict[str, None], bool]] = {}
+        self._needs: dict[int, tuple[ir.Step, tuple[str, ...]]] = {}
 
     @property
     def exhausted(self) -> bool:
         return self.steps > MAX_STEPS
+
+    def needs(self, step: ir.Step) -> tuple[str, ...]:
+        if id(step) not in self._needs:
+            self._needs[id(step)] = step, needed_names(step)
+        return self._needs[id(step)][1]
 
     # ---------------------------------------------------------------- values
 
@@ -380,7 +386,7 @@ class Estimator:
         """The minimum and maximum tokens of a value."""
         if number is not None and max(map(abs, number.bounds)) < _LARGE:
             return 1, NUMBER
-        return 0, longest(node, names, self.counter.value)
+        return 0, bounded(longest(node, names, self.counter.value))
 
     # ---------------------------------------------------------------- requests
 
@@ -523,7 +529,7 @@ class Estimator:
             return None
         pool, floor = scope.flow(step.pool), scope.floor
         if not pool.single or not (scope.depth + 1) % EAGER_DEPTH:
-            floor = scope.hops(needed_names(step), pool.hops)
+            floor = scope.hops(self.needs(step), pool.hops)
         each = scope.each(pool)
         names = {key: self._argument(value, pool, each, floor) for key, value in arguments}
         inner = FlowScope(scope.root, names, floor, scope.depth + 1)

@@ -59,7 +59,8 @@ def _verify(step: Call, v: Verifying) -> PoolType:
 def _estimate(step: Call, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     volume = ZERO if pool.start else pool.volume + ONE
-    return replace(passed_on(step, scope), each=NOTHING_KNOWN, scorer=None, volume=volume, start=False), FREE
+    found = passed_on(step, scope, e)
+    return replace(found, each=NOTHING_KNOWN, scorer=None, volume=volume, start=False), FREE
 
 
 async def _call(step: Call, thoughts: Thoughts, running: Running) -> Thoughts:

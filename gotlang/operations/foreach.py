@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Guess, Result, any_of
 from gotlang.operations.checks import pair
-from gotlang.operations.names import looks_at_pool, needed_names
+from gotlang.operations.names import looks_at_pool
 from gotlang.operations.record import BlockRecord, StepLabel, grows
 from gotlang.operations.skip import skipped_by
 from gotlang.operations.stages import Estimating, Verifying
@@ -89,7 +89,7 @@ def _verify(step: Foreach, v: Verifying) -> PoolType:
 
 def _estimate(step: Foreach, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
-    floor = hops_before_elements(step, step.iterable, scope)
+    floor = hops_before_elements(step, step.iterable, scope, e)
     elements, count = known_elements(step.iterable, pool, scope, floor, e)
     if elements is not None and _differ(step, elements):
         if not e.exhausted:
@@ -123,9 +123,9 @@ def _parts(step: Foreach, element: Flow, e: Estimating) -> dict[str, Guess]:
     return dict.fromkeys(step.parts, Guess(tokens=(0, each.tokens[1])))
 
 
-def hops_before_elements(step: Step, iterable: Expression | None, scope: FlowScope) -> Amount:
+def hops_before_elements(step: Step, iterable: Expression | None, scope: FlowScope, e: Estimating) -> Amount:
     """The model calls before the elements of a block are known."""
-    floor = scope.hops(needed_names(step))
+    floor = scope.hops(e.needs(step))
     return floor.up_to(scope.flow(step.pool).hops) if iterable is None or looks_at_pool(iterable) else floor
 
 

@@ -50,7 +50,7 @@ def _verify(step: KeepBestN, v: Verifying) -> PoolType:
 def _estimate(step: KeepBestN, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     count = e.amount(step.count, scope.whole(pool)).at_most(pool.count)
-    return replace(passed_on(step, scope), count=ONE if step.single else count, single=step.single), FREE
+    return replace(passed_on(step, scope, e), count=ONE if step.single else count, single=step.single), FREE
 
 
 def _run(step: KeepBestN, thoughts: Thoughts, running: Running) -> Thoughts:

@@ -22,7 +22,7 @@ class KeepValid(Step, frozen=True):
 
 
 def _estimate(step: KeepValid, scope: FlowScope, e: Estimating) -> Result:
-    pool = passed_on(step, scope)
+    pool = passed_on(step, scope, e)
     count = Amount(pool.count.at_most(ONE).low, pool.count.high)  # at least one, if there are any
     return replace(pool, count=count, single=step.single), FREE
 

@@ -36,7 +36,7 @@ def _estimate(step: Map, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     each = e.guess(step.value, scope.each(pool))
     return replace(
-        passed_on(step, scope),
+        passed_on(step, scope, e),
         each=each,
         scorer=None,
         volume=ZERO if pool.start else pool.volume + ONE,

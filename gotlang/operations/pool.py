@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from gotlang.errors import EvaluationError, OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
-from gotlang.operations.names import needed_names
 from gotlang.operations.record import NO_FACT, OperationRecord, StepLabel, Syntax, local, no_calls, pure
 from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
@@ -68,7 +67,7 @@ def _verify(step: Pool, v: Verifying) -> PoolType:
 
 def _estimate(step: Pool, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
-    hops, whole = scope.hops(needed_names(step), pool.hops), scope.whole(pool)
+    hops, whole = scope.hops(e.needs(step), pool.hops), scope.whole(pool)
     first, *others = members = [e.gathered(value, whole, hops) for value in step.values]
     for other in others:
         first = replace(first.or_(other), count=first.count + other.count, hops=hops)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from gotlang.flows import Flow, FlowScope, Result
 from gotlang.operations.checks import MOST
-from gotlang.operations.names import needed_names
 from gotlang.operations.stages import Building, Checking, Declared, Estimating, Remaining, Running, Verifying
 from gotlang.operations.step import Effect, Step
 from gotlang.scope import Fact, PoolType
@@ -278,10 +277,10 @@ def pure(step: Step, declared: Declared) -> frozenset[Effect]:
     return PURE
 
 
-def passed_on(step: Step, scope: FlowScope) -> Flow:
+def passed_on(step: Step, scope: FlowScope, e: Estimating) -> Flow:
     """The input thoughts of a step, once the names it waits for are available."""
     pool = scope.flow(step.pool)
-    return replace(pool, hops=scope.hops(needed_names(step), pool.hops), part=None)
+    return replace(pool, hops=scope.hops(e.needs(step), pool.hops), part=None)
 
 
 def grows(step: Step, declared: Declared) -> frozenset[Effect]:

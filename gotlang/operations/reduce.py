@@ -63,7 +63,7 @@ def _estimate(step: Reduce, scope: FlowScope, e: Estimating) -> Result:
     if isinstance(source, Flow) and source.part is not None:
         item, count, floor = source.part, source.count, scope.floor
     else:
-        floor = hops_before_elements(step, step.iterable, scope)
+        floor = hops_before_elements(step, step.iterable, scope, e)
         items, count = known_elements(step.iterable, pool, scope, floor, e)
         item = any_of(items) if items else any_element(step.iterable, pool, scope, floor, e)
     merges = _Merges(e, step, scope, floor)

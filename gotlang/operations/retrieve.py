@@ -7,7 +7,6 @@ from typing import final
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.errors import EvaluationError, OperationFailed
 from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Result
-from gotlang.operations.names import needed_names
 from gotlang.operations.record import NO_FACT, K, OperationRecord, StepLabel, Syntax, tool
 from gotlang.operations.sampled import one_call
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
@@ -74,7 +73,7 @@ def _verify(step: Retrieve, v: Verifying) -> PoolType:
 def _estimate(step: Retrieve, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     most = pool.count * e.amount(step.k, scope.whole(pool))
-    hops = scope.hops(needed_names(step), pool.hops)
+    hops = scope.hops(e.needs(step), pool.hops)
     volume = ZERO if pool.start else pool.volume + ONE
     return Flow(Amount(Polynomial.of(0), most.high), NOTHING_KNOWN, hops, volume), FREE
 

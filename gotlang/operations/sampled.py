@@ -17,7 +17,6 @@ from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.errors import EvaluationError
 from gotlang.flows import Flow, FlowScope, Guess, KeptScores, Result
 from gotlang.operations.checks import claim
-from gotlang.operations.names import needed_names
 from gotlang.operations.record import MODEL_SETTINGS, UNTIL, K, SettingRule, StepLabel, is_one
 from gotlang.operations.stages import (
     Building,
@@ -157,7 +156,7 @@ def estimate_samples(
         # Samples after the thought that ends the sampling are dropped.
         fewest = Polynomial.of(min(1, calls.low.low)) if step.until is not None else calls.low
         made = Amount(fewest, made.high)
-    hops = scope.hops(needed_names(step), pool.hops) + rounds
+    hops = scope.hops(e.needs(step), pool.hops) + rounds
     volume = e.made_from(pool, step.arguments, scope, together)
     one = Guess(tokens=(0, request.shown))
     return Flow(ONE if step.single else made, one, hops, volume, step.single), request.bill(calls, requests)

@@ -91,7 +91,7 @@ def _effects(step: Score, declared: Declared) -> frozenset[Effect]:
 
 
 def _estimate(step: Score, scope: FlowScope, e: Estimating) -> Result:
-    scored = passed_on(step, scope)
+    scored = passed_on(step, scope, e)
     if step.score is None or not (e.asking_score(step.score) or e.is_prompt(step.score)):
         return scored, FREE
     me, kept = _scorer_of(step, scope), scored.kept

@@ -98,7 +98,7 @@ def _estimate(step: Select, scope: FlowScope, e: Estimating) -> Result:
         assert step.condition is not None
         holds = e.holds(step.condition, scope.each(pool))
         count = Amount(Polynomial.of(0), pool.count.high) if holds is None else pool.count if holds else ZERO
-    found = replace(passed_on(step, scope), count=ONE if step.single else count, single=step.single)
+    found = replace(passed_on(step, scope, e), count=ONE if step.single else count, single=step.single)
     return replace(found, repeated=pool.repeated or _may_repeat(step.positions)), FREE
 
 

@@ -252,6 +252,9 @@ class Estimating(Protocol):
     ahead: bool
     """The same with `until` too, and the samples that turn out not to be needed are withdrawn."""
 
+    def needs(self, step: Step) -> tuple[str, ...]:
+        """The names in a step's own expressions that a step or a block outside defines."""
+
     def guess(self, node: Expression, names: Mapping[str, Guess]) -> Guess:
         """What is known of an expression's value."""
 

@@ -51,7 +51,7 @@ def _verify(step: Validate, v: Verifying) -> PoolType:
 
 
 def _estimate(step: Validate, scope: FlowScope, e: Estimating) -> Result:
-    flow = passed_on(step, scope)
+    flow = passed_on(step, scope, e)
     bill, rounds = e.judged(step.prompt, step.arguments, scope.flow(step.pool), scope)
     return replace(flow, hops=flow.hops + rounds), bill
 

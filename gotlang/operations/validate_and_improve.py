@@ -87,7 +87,7 @@ def _estimate(step: ValidateAndImprove, scope: FlowScope, e: Estimating) -> Resu
     request = e.request(step.prompt, step.arguments, step.settings, scope.each(tried))
     judged, judging = e.judged(step.judge, step.judge_arguments, pool, scope)
     turn = request.bill(pool.count, pool.count) + judged
-    flow = passed_on(step, scope)
+    flow = passed_on(step, scope, e)
     most_turns = Amount(Polynomial.of(0), tries.high)
     after = e.made_from(pool, step.arguments, scope)
     flow = replace(

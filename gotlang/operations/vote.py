@@ -114,7 +114,7 @@ OPERATION = OperationRecord(
     text="Vote from {pool}[, weight {weight}][, {lower:flag}][, key {key}]",
     verify=_verify,
     effects=pure,
-    estimate=lambda step, scope, e: (replace(passed_on(step, scope), count=ONE, single=True), FREE),
+    estimate=lambda step, scope, e: (replace(passed_on(step, scope, e), count=ONE, single=True), FREE),
     remaining=no_calls,
     run=local(_run),
     label=lambda step: StepLabel.of(step.weight, "weight"),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from gotlang.amounts import bounded
 from gotlang.flows import SCATTERED
 from gotlang.templates import nodes
 
@@ -40,7 +41,7 @@ class Longest:
 
     def blocks(self, parts: Iterable[nodes.TemplateNode]) -> float:
         """The bound of texts and blocks in sequence."""
-        return sum(map(self._block, parts))
+        return bounded(sum(map(self._block, parts)))
 
     def _block(self, node: nodes.TemplateNode) -> float:
         match node:
@@ -55,7 +56,7 @@ class Longest:
                 count, whole = self._count(node.iterable), self._expression(node.iterable)
                 # A block is not longer than a line that leads from no element to one that is all of them.
                 empty, full = (self._inside(node, size).blocks(node.body) for size in (0.0, whole))
-                return (count * empty if empty else 0) + (full - empty if full < math.inf else full)
+                return (bounded(count * empty) if empty else 0) + (full - empty if full < math.inf else full)
         return math.inf
 
     def _inside(self, loop: nodes.For, size: float) -> Longest:
@@ -102,7 +103,7 @@ class Longest:
             case nodes.List():
                 return sum((of(item) + _BESIDE for item in node.items), 2)
             case nodes.Filter(name="join"):
-                return of(node.node) * (1 + sum(map(of, node.args)))
+                return bounded(of(node.node) * (1 + sum(map(of, node.args))))
             case nodes.Filter(name="default"):
                 return max(of(node.node), *map(of, node.args), 0)
             case nodes.Filter(name=name) if name in _NUMBERS:

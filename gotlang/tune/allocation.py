@@ -305,8 +305,10 @@ class Allocation:
         return max(ENOUGH, OF_LEAD * lead)
 
     def _is_refused(self, point: Point) -> bool:
-        refused, key = self.refuse(point), key_of(point)
-        (self._refused.add if refused else self._refused.discard)(key)
+        if refused := self.refuse(point):
+            self._refused.add(key_of(point))
+        elif self._refused:
+            self._refused.discard(key_of(point))
         return refused
 
     @property

@@ -122,7 +122,12 @@ def bound(constraint: Constraint, baseline: float) -> float:
 
 def excess(constraint: Constraint, quantity: float, baseline: float) -> float:
     """By how much a constraint is violated; 0 or less if it holds."""
-    over = quantity - bound(constraint, baseline)
+    return beyond(constraint, quantity, bound(constraint, baseline))
+
+
+def beyond(constraint: Constraint, quantity: float, bound: float) -> float:
+    """The same, by the bound's value."""
+    over = quantity - bound
     over = -over if constraint.least else over
     return over + 1e-12 if constraint.strict else over
 
@@ -176,6 +181,7 @@ class PointRunner:
         scores = {s.name: s for s in session.ir.scores}
         self._evaluate = Evaluator(scores, session.runner.tables.limited, session.ir.results)
         self._programs: dict[str, ir.Program] = {}
+        self._prompts = [prompt.name for prompt in session.ir.prompts]
         self._variants = variants_of(plan)
         self._metrics = [metric.name for metric in session.ir.metrics]
         self.answered: Row | None = None
@@ -345,6 +351,10 @@ class PointRunner:
         """The runner of the program at a point."""
         return self._runner(self.chosen_texts(point), *self.space.params_and_settings(point))
 
+    def program(self, point: Point) -> tuple[ir.Program, dict[str, Any]]:
+        """The optimized program at a point, whose `main` is the scheme that runs, and all its params."""
+        return self._program(self.chosen_texts(point), *self.space.params_and_settings(point))
+
     def chosen_texts(self, point: Point) -> dict[str, PromptTexts]:
         """The texts that a point chooses, by prompt."""
         found: dict[str, PromptTexts] = {}
@@ -358,34 +368,38 @@ class PointRunner:
     def _runner(
         self, texts: Mapping[str, PromptTexts], params: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Runner:
-        asked = asked_with((prompt.name for prompt in self.session.ir.prompts), settings)
-        version = settings.get(STRUCTURE, self.plan.scheme)
-        program = structs.replace(
-            self._program(texts, asked, version), main=settings.get(SCHEME, self.plan.scheme)
-        )
+        program, params = self._program(texts, params, settings)
         base = self.session.runner
         chosen = {name: settings[name] for name in ("concurrency", "schedule") if name in settings}
         return structs.replace(
             base,
             program=program,
-            params=check_params(program, params),
+            params=params,
             settings=structs.replace(base.settings, **chosen),
             limits=base.limits.with_total(chosen["concurrency"]) if "concurrency" in chosen else base.limits,
         )
 
     def _program(
+        self, texts: Mapping[str, PromptTexts], params: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> tuple[ir.Program, dict[str, Any]]:
+        asked = asked_with(self._prompts, settings)
+        version, main = settings.get(STRUCTURE, self.plan.scheme), settings.get(SCHEME, self.plan.scheme)
+        key = repr((version, main, sorted(texts.items(), key=str), sorted(asked.items())))
+        if key not in self._programs:
+            changed = self._changed(texts, asked, version)
+            self._programs[key] = structs.replace(changed, main=main)
+        return self._programs[key], check_params(self._programs[key], params)
+
+    def _changed(
         self, texts: Mapping[str, PromptTexts], settings: PromptSettings, version: str
     ) -> ir.Program:
         """The optimized program with other texts and settings of its prompts, or another variant of it."""
-        key = repr((version, sorted(texts.items(), key=str), sorted(settings.items())))
-        if key not in self._programs:
-            program, varied = self.session.ir, self._variants.get(version)
-            if texts or (varied is not None and varied.rewrites):
-                base = varied.program if varied is not None else self.plan.program
-                options, changed = self.session.options, with_prompts(base.ir(0), texts, {})
-                program = optimize(changed, options.level, options.skipped_passes)
-            self._programs[key] = with_prompts(program, {}, settings) if any(settings.values()) else program
-        return self._programs[key]
+        program, varied = self.session.ir, self._variants.get(version)
+        if texts or (varied is not None and varied.rewrites):
+            base = varied.program if varied is not None else self.plan.program
+            options, changed = self.session.options, with_prompts(base.ir(0), texts, {})
+            program = optimize(changed, options.level, options.skipped_passes)
+        return with_prompts(program, {}, settings) if any(settings.values()) else program
 
 
 def _shown(value: Any) -> str | None:

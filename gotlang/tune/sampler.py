@@ -15,13 +15,13 @@ from statistics import fmean
 from typing import Any, final
 
 from gotlang.errors import GotError, UsageError
-from gotlang.estimate.cost import CostRange, bill_of, cost_range
+from gotlang.estimate.cost import Bills, bounds_of
 from gotlang.evaluate.rows import Row
 from gotlang.ir.evaluate import evaluate
 from gotlang.operations.names import free_names
 from gotlang.runtime.sizes import Sizes
 from gotlang.tune.plan import SEEDS, Method
-from gotlang.tune.points import Measured, PointRunner, excess, known_pairs, mean
+from gotlang.tune.points import Measured, PointRunner, beyond, bound, known_pairs, mean
 from gotlang.tune.space import Point, Space, Value, key_of
 from gotlang.tune.trials import TrialResult, quiet
 
@@ -138,8 +138,11 @@ class CostModel:
         self._row: Row | None = None
         self._calibration: dict[str, tuple[float, float]] = {}
         self._measured: dict[int, float] = {}
+        self._allowed: dict[int, float] = {}
         self._spare: dict[int, float] = {}
         self._known: dict[str, dict[int, float]] = {}
+        self._bills: dict[int, Bills] = {}
+        """By the identity of a program, which its bills keep."""
 
     def learn(
         self, baseline: Sequence[Measured], others: Iterable[tuple[Point, Sequence[Measured]]] = ()
@@ -162,25 +165,27 @@ class CostModel:
         self._row, first = ran[0]
         truth = {"calls": float(first.calls), "cost": first.usd}
         means = {"calls": fmean(m.calls for _, m in ran), "cost": mean([m.usd for _, m in ran])}
-        for name, range_ in self._ranges(self._row, self._points.space.start).items():
-            known, whole, width = truth[name], means[name], _width(range_)
+        for name, (low, width) in self._ranges(self._row, self._points.space.start).items():
+            known, whole = truth[name], means[name]
             if known is not None and whole is not None:
-                share = min(1.0, max(0.0, (known - range_.low) / width)) if width > 0 else 0.0
-                guessed = range_.low + share * width
+                share = min(1.0, max(0.0, (known - low) / width)) if width > 0 else 0.0
+                guessed = low + share * width
                 if guessed > 0:
                     self._calibration[name] = share, whole / guessed
         quantities = {place: mean([m.quantities[place] for _, m in ran]) for place in self._bounds}
         self._measured = {place: quantity for place, quantity in quantities.items() if quantity is not None}
+        self._allowed = {place: bound(self._bounds[place], own) for place, own in self._measured.items()}
 
     def broken(self, point: Point) -> dict[str, float]:
         """The constraints that a point would violate, with its estimated excess. Before other points were
         measured, only those that are estimated to cost clearly more than the untuned program."""
         found: dict[str, float] = {}
         for place, guess in self._guesses(point).items():
-            bound, own = self._bounds[place], self._measured[place]
+            constraint, allowed = self._bounds[place], self._allowed[place]
             least = self._spare.get(place, SPARE) * guess
-            if excess(bound, least, own) > 0 and (place in self._spare or least > own):
-                found[bound.text] = excess(bound, guess, own)
+            known = place in self._spare or least > self._measured[place]
+            if known and beyond(constraint, least, allowed) > 0:
+                found[constraint.text] = beyond(constraint, guess, allowed)
         return found
 
     def _guesses(self, point: Point) -> dict[int, float]:
@@ -193,9 +198,9 @@ class CostModel:
             except GotError:
                 ranges = {}
             guessed = {
-                name: factor * (ranges[name].low + share * _width(ranges[name]))
-                for name, (share, factor) in self._calibration.items()
-                if name in ranges
+                name: self._calibration[name][1] * (low + self._calibration[name][0] * width)
+                for name, (low, width) in ranges.items()
+                if name in self._calibration
             }
             self._known[key] = {
                 place: float(evaluate(self._bounds[place].quantity, guessed))
@@ -204,17 +209,13 @@ class CostModel:
             }
         return self._known[key]
 
-    def _ranges(self, row: Row, point: Point) -> dict[str, CostRange]:
-        runner = self._points.runner(point)
-        scheme = runner.program.scheme(runner.program.main or self._points.plan.scheme)
-        params = {param.name: param.default for param in runner.program.params} | dict(runner.params)
-        bill = bill_of(
-            runner.program, scheme, self._sizes, early=self._early, inputs=row.inputs, params=params
-        )
-        ranges = {"calls": cost_range(bill.calls)}
-        return ranges | ({"cost": cost_range(bill.usd)} if bill.usd is not None else {})
-
-
-def _width(range_: CostRange) -> float:
-    """The distance of the bounds; 0 if one is unknown."""
-    return 0.0 if range_.high is None else max(0.0, range_.high - range_.low)
+    def _ranges(self, row: Row, point: Point) -> dict[str, tuple[float, float]]:
+        """The least cost of a row, and the distance to the most; 0 if that is unknown."""
+        program, params = self._points.program(point)
+        if id(program) not in self._bills:
+            self._bills[id(program)] = Bills(program, self._sizes, early=self._early)
+        scheme = program.main or self._points.plan.scheme
+        bill = self._bills[id(program)].bill(scheme, params, row.inputs)
+        known = {"calls": bill.calls, "cost": bill.usd}
+        bounds = {name: bounds_of(amount) for name, amount in known.items() if amount is not None}
+        return {name: (low, max(0.0, (high or low) - low)) for name, (low, high) in bounds.items()}

@@ -31,6 +31,7 @@ from gotlang.engine import opened
 from gotlang.errors import BudgetExceeded, CacheError, CacheLost, UsageError
 from gotlang.evaluate.evaluation import Engine
 from gotlang.evaluate.rows import as_table
+from gotlang.gc_tuning import relaxed_gc
 from gotlang.ir.prompts import build_domain
 from gotlang.models.prices import dollars
 from gotlang.models.registry import is_simulated, plain_name, price_of_model
@@ -160,7 +161,7 @@ async def run_study(
     from optuna.exceptions import StorageInternalError
 
     options = _options(plan, options or Options())
-    with tempfile.TemporaryDirectory() as temporary:
+    with relaxed_gc(), tempfile.TemporaryDirectory() as temporary:
         async with opened(plan.program, options) as (session, engine):
             if engine is not None and (folder is None or session.coordination is None):
                 raise UsageError("a study on Ray needs a cache and a folder, which its nodes share")

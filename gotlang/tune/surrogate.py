@@ -7,6 +7,7 @@ and the best of many noisy means is not taken for the truth (the winner's curse)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
 from typing import Any, final
 
@@ -37,7 +38,7 @@ class Surrogate:
     added."""
 
     def __init__(self) -> None:
-        self._scales: list[float] = []
+        self._scales: tuple[float, ...] = ()
         self._signal, self._mix = 1.0, _ALONE[0]
         self._known = 0
 
@@ -120,7 +121,8 @@ class Surrogate:
         noise[size, :size] = values
         noise[size, size] = 1 + float(values @ values) / (_NUGGET * spread)  # so large that there is a factor
 
-        def likelihood(scales: list[float], signal: float, mix: Mix) -> float:
+        @cache
+        def likelihood(scales: tuple[float, ...], signal: float, mix: Mix) -> float:
             inner = noise.copy()
             inner[:size, :size] += signal * spread * kernels.mixed(scales, mix)
             lower = np.linalg.cholesky(inner)
@@ -128,14 +130,14 @@ class Surrogate:
             usual = 0.5 * float((np.log(np.array(scales) / _USUAL) ** 2).sum())
             return -0.5 * float(half @ half) - float(np.log(whole).sum()) - usual
 
-        scales = self._scales if len(self._scales) == len(gaps) else [0.8] * len(gaps)
+        scales = self._scales if len(self._scales) == len(gaps) else (0.8,) * len(gaps)
         chosen = (self._signal, self._mix)
         others = [*product(_SIGNALS, _ALONE if along is None else _BESIDE)]
         best = likelihood(scales, *chosen)
         for _ in range(_PASSES):
             for place in range(len(gaps)):
                 for scale in _SCALES:
-                    tried = [*scales[:place], scale, *scales[place + 1 :]]
+                    tried = (*scales[:place], scale, *scales[place + 1 :])
                     if (found := likelihood(tried, *chosen)) > best:
                         best, scales = found, tried
             for other in others:
@@ -152,10 +154,10 @@ class _Kernels:
 
     def __init__(self, gaps: Sequence[Any], along: Any) -> None:
         self._gaps, self._along = gaps, along
-        self._whole: tuple[list[float], Any] = [], None
+        self._whole: tuple[tuple[float, ...], Any] = (), None
         self._apart: list[tuple[float, Any]] = [(0.0, None)] * len(gaps)
 
-    def mixed(self, scales: list[float], mix: Mix) -> Any:
+    def mixed(self, scales: tuple[float, ...], mix: Mix) -> Any:
         """The covariance of all points, for a signal of 1."""
         together, apart, features = mix
         if self._whole[0] != scales:
