@@ -334,13 +334,13 @@ def steps(program: Program, scheme: Scheme) -> list[ir.Step]:
     """Every step of a scheme, of its blocks and of the schemes it calls, in the order of the text."""
     out: list[ir.Step] = []
     seen: set[str] = set()
-
-    def add(region: ir.Region) -> None:
-        for step in region.all_steps():
-            out.append(step)
-            if isinstance(step, ir.Invoke) and step.scheme not in seen:
-                seen.add(step.scheme)
-                add(program.scheme(step.scheme).body)
-
-    add(scheme.body)
+    open_ = [scheme.body.all_steps()]
+    while open_:
+        if (step := next(open_[-1], None)) is None:
+            open_.pop()
+            continue
+        out.append(step)
+        if isinstance(step, ir.Invoke) and step.scheme not in seen:
+            seen.add(step.scheme)
+            open_.append(program.scheme(step.scheme).body.all_steps())
     return out

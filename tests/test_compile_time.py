@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from math import log
 from typing import Any
 
 import pytest
+from support.lines import lines_run
 
 from gotlang.compiler import Compiled, compile_source
 from gotlang.span import Source
@@ -44,28 +44,16 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
             for i in range(n)
         )
     ),
+    "calls": lambda n: (
+        HEAD
+        + "scheme s0(x: int) -> int:\n    Generate() p(x)\n"
+        + "".join(f"scheme s{i + 1}(x: int) -> int:\n    s{i}(x + 1)\n" for i in range(n))
+    ),
+    "tests": lambda n: _scheme(*[f'test "{i}": s({i}) > 0\n' for i in range(n)]),
     "foreach": lambda n: _scheme(
         *["    foreach y:\n        " + SAMPLED.format("        ") for _ in range(n)], "    Vote()\n"
     ),
 }
-
-
-def lines_run(work: Callable[[], Any]) -> int:
-    """The lines of Python that a call goes through, each turn of a loop counted."""
-    count = 0
-
-    def trace(frame: Any, event: str, argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def work(text: str) -> dict[str, int]:

@@ -9,6 +9,7 @@ from gotlang.analysis.expressions import ExpressionConstants, always_evaluated
 from gotlang.analysis.worlds import Env
 from gotlang.diagnostics import Label, Report
 from gotlang.semantics.check import Checked
+from gotlang.semantics.facts import callees_first
 from gotlang.semantics.returns import inner_suites
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -18,13 +19,17 @@ def check_recursion(checked: Checked, report: Report) -> None:
     """Report each cycle of schemes or scores in which every path calls the next one."""
     declared = {name: d for name, d in checked.symbols.nodes.items() if isinstance(d, n.Scheme | n.Score)}
     paths = _Paths(declared, ExpressionConstants(checked.symbols, Report()))
+    scores = [score for score in declared.values() if isinstance(score, n.Score)]
+    schemes = [scheme for scheme in declared.values() if isinstance(scheme, n.Scheme)]
+    order = [score.name.text for score, _ in callees_first(scores)]
+    order += [scheme.name.text for scheme, _ in callees_first(schemes)]
     ends: set[str] = set()
     before = -1
     while before != len(ends):
         before = len(ends)
-        ends |= {
-            name for name, d in declared.items() if name not in ends and paths.suite(d.body, ends) is None
-        }
+        for name in order:  # what one calls has come before, but for circles
+            if name not in ends and paths.suite(declared[name].body, ends) is None:
+                ends.add(name)
     reported: set[str] = set()
     for name in declared:
         if name in ends or name in reported:

@@ -113,8 +113,8 @@ class _Shown:
     """Titles of operations in the program's terms: the step, its place, the iteration of its block."""
 
     def __init__(self, lines: Sequence[dict[str, Any]]) -> None:
-        self._names = block_names(lines)
-        self._groups = Groups(self._names)
+        names = block_names(lines)
+        self._labels, self._groups = {*names.values()}, Groups(names)
         self._values = {_number(t): t["value"] for line in lines for t in line["thoughts"] if "value" in t}
 
     def title(self, line: dict[str, Any]) -> str:
@@ -130,11 +130,11 @@ class _Shown:
         """The element of a `foreach`, pair of a `reduce` or round of a `repeat`, from the outside in."""
         out: list[str] = []
         at = self._groups.of(line["path"])
-        groups = {group.id: group for group in self._groups.found.values()}
         while at is not None:
-            if groups[at].label not in self._names.values():
-                out.append(groups[at].label)
-            at = groups[at].parent
+            group = self._groups.found[at]
+            if group.label not in self._labels:
+                out.append(group.label)
+            at = group.parent
         return ", ".join(reversed(out))
 
     def value(self, thought: dict[str, Any]) -> Any:

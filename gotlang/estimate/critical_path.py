@@ -9,6 +9,7 @@ from gotlang.operations import record_of
 from gotlang.operations.names import needed_names
 from gotlang.operations.stages import GUESSED_ROUNDS
 from gotlang.syntax import expressions as e
+from gotlang.syntax.walk import children_first
 
 
 @final
@@ -34,8 +35,11 @@ class CallsRemaining:
     def scheme(self, name: str) -> int:
         """Model calls on the critical path through a scheme; a scheme that calls itself counts once."""
         if name not in self._schemes:
-            self._schemes[name] = 1
-            self._schemes[name] = self.through(self._program.scheme(name).body)
+            called = children_first([name], self._program.callees)
+            order = [each for each in called if each not in self._schemes]
+            self._schemes |= dict.fromkeys(order, 1)
+            for each in order:
+                self._schemes[each] = self.through(self._program.scheme(each).body)
         return self._schemes[name]
 
     def through(self, region: ir.Region) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from gotlang.frozen import Frozen
 from gotlang.operations.ask import Ask
 from gotlang.operations.names import expressions_in, own_expressions
 from gotlang.operations.pool import Pool
+from gotlang.operations.scheme_call import Invoke
 from gotlang.operations.step import Arguments, Region, Step
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
@@ -209,7 +210,7 @@ class Corpus(Frozen, frozen=True):
 
 
 @final
-class Program(Frozen, frozen=True):
+class Program(Frozen, frozen=True, dict=True):
     """A whole program. Tables keep the order of the source; `name` is the file's, without its suffix, `main`
     the scheme that runs by default, or None."""
 
@@ -291,24 +292,30 @@ class Program(Frozen, frozen=True):
             seen |= named
         return seen
 
+    def callees(self, name: str) -> list[str]:
+        """The schemes, and scores as schemes, that one calls, in order."""
+        return [step.scheme for step in self.scheme(name).body.all_steps() if isinstance(step, Invoke)]
+
     def prompt(self, name: str) -> Prompt:
         """The prompt with a name; raises KeyError if there is none."""
-        return _named(self.prompts, name)
+        return self._prompts[name]
 
     def score(self, name: str) -> ScoreFunction:
         """The score with a name; raises KeyError if there is none."""
-        return _named(self.scores, name)
+        return self._scores[name]
 
     def scheme(self, name: str) -> Scheme:
         """The scheme with a name, or a score as one; raises KeyError if there is none."""
-        return next((s for s in self.schemes if s.name == name), None) or self.score(name).scheme
+        return self._schemes.get(name) or self.score(name).scheme
 
+    @cached_property
+    def _prompts(self) -> dict[str, Prompt]:
+        return {prompt.name: prompt for prompt in self.prompts}
 
-_Named = TypeVar("_Named", Prompt, ScoreFunction)
+    @cached_property
+    def _scores(self) -> dict[str, ScoreFunction]:
+        return {score.name: score for score in self.scores}
 
-
-def _named(table: tuple[_Named, ...], name: str) -> _Named:
-    for entry in table:
-        if entry.name == name:
-            return entry
-    raise KeyError(name)
+    @cached_property
+    def _schemes(self) -> dict[str, Scheme]:
+        return {scheme.name: scheme for scheme in self.schemes}

@@ -15,7 +15,7 @@ from gotlang.operations.step import Effect, Region, Step
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.syntax import expressions as e
-from gotlang.syntax.walk import walk
+from gotlang.syntax.walk import children_first, walk
 
 NOTED: frozenset[Effect] = frozenset({"acts", "measures"})
 """Effects for which a step is kept even if its thoughts are not used."""
@@ -62,11 +62,13 @@ class Effects:
     def effects(self, name: str) -> frozenset[Effect]:
         if self._declared is None:
             self._declared = dict.fromkeys(self._bodies, PURE)
-            while True:
-                found = {each: self._of_region(body) for each, body in self._bodies.items()}
-                if found == self._declared:
-                    break
-                self._declared = found
+            order = [*children_first(self._bodies, self._program.callees)]
+            changes = True
+            while changes:  # twice, but for circles
+                found = self._declared.copy()
+                for each in order:
+                    self._declared[each] = self._of_region(self._bodies[each])
+                changes = found != self._declared
         return self._declared.get(name, PURE)
 
     def tools(self, prompt: str) -> frozenset[Effect]:

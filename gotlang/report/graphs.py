@@ -83,7 +83,7 @@ def execution(lines: Sequence[Line], title: str) -> Picture:
         place = place_of(line)
         nodes.append(PictureNode(*about, groups.of(line["path"]), best, cost, place, seconds, words))
     found = reduced([node.id for node in nodes], connected)
-    picture = Picture(title, tuple(nodes), tuple(groups.found.values()), tuple(found), lower=bool(lower))
+    picture = Picture(title, tuple(nodes), tuple(groups.found), tuple(found), lower=bool(lower))
     return without_lone_groups(picture)
 
 
@@ -141,7 +141,7 @@ def reasoning(lines: Sequence[Line], title: str) -> Picture:
         Picture(
             title,
             tuple(nodes),
-            tuple(groups.found.values()),
+            tuple(groups.found),
             tuple(dict.fromkeys(edges)),
             lower=any(t.get("lower") for line in lines for t in line["thoughts"]),
             view="reasoning",
@@ -223,7 +223,8 @@ class Groups:
     """The groups in the paths of operations: `main/part[3]/sort` is in element 3 of block `part`."""
 
     names: Mapping[str, str]
-    found: dict[str, Group] = field(default_factory=dict)
+    found: list[Group] = field(default_factory=list)
+    _ids: dict[str, int] = field(default_factory=dict)
     _within: dict[str, int | None] = field(default_factory=dict)
 
     def of(self, path: str) -> int | None:
@@ -251,7 +252,10 @@ class Groups:
         return parent
 
     def _add(self, key: str, text: str, parent: int | None) -> int:
-        return self.found.setdefault(key, Group(len(self.found), text, parent)).id
+        if key not in self._ids:
+            self._ids[key] = len(self.found)
+            self.found.append(Group(len(self.found), text, parent))
+        return self._ids[key]
 
 
 def _turn(block: str, number: str, depth: int, depths: int) -> str:
@@ -353,6 +357,8 @@ def source_lines(places: Iterable[str | None], sources: Iterable[Source]) -> dic
 
 # ---------------------------------------------------------------- plans
 
+_DEEPEST = 100
+"""Maximum number of nested calls that are drawn; a deeper one is one node, as a recursive one is."""
 Names = Mapping[str, tuple[int, ...]]
 """The nodes of each name's thoughts."""
 
@@ -415,7 +421,7 @@ class _Planner:
         pool = names.get(step.pool, ())
         used = tuple(dict.fromkeys(n for name in needed_names(step) for n in names.get(name, ())))
         sources = tuple(dict.fromkeys((*pool, *used)))
-        if isinstance(step, ir.Invoke) and step.scheme not in calls:
+        if isinstance(step, ir.Invoke) and step.scheme not in calls and len(calls) < _DEEPEST:
             called = self.program.scheme(step.scheme)
             given = {parameter: used or sources for parameter, _ in called.parameters}
             entered = {**given, called.body.entry: sources, "%start": sources}

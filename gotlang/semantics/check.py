@@ -173,7 +173,10 @@ def _check_schemes(schemes: list[n.Scheme], pipelines: PipelineChecker, report: 
     assumed (as in a recursion, which starts from all facts)."""
     facts, found = pipelines.symbols.facts, dict[str, list[Diagnostic]]()
     order = list(callees_first(schemes))
-    left = {node.name.text for node, _ in order}
+    left, callers = {node.name.text for node, _ in order}, dict[str, list[str]]()
+    for node, calls in order:
+        for called in calls:
+            callers.setdefault(called, []).append(node.name.text)
     while left:
         for node, _ in order:
             if (name := node.name.text) not in left:
@@ -184,7 +187,7 @@ def _check_schemes(schemes: list[n.Scheme], pipelines: PipelineChecker, report: 
             found[name] = report.diagnostics[start:]
             del report.diagnostics[start:]
             if facts[name] != known:
-                left |= {caller.name.text for caller, calls in order if name in calls}
+                left.update(callers.get(name, ()))
     for node, _ in order:
         report.diagnostics += found[node.name.text]
         check_ground_truth(node, report)

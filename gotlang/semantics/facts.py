@@ -11,7 +11,7 @@ from gotlang.scope import Fact, Facts, Scope
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.walk import walk
+from gotlang.syntax.walk import children_first, walk
 
 FACT_OF: Mapping[str, Fact] = {
     "score": "score",
@@ -121,19 +121,8 @@ def callees_first(schemes: Sequence[_Body]) -> Iterator[tuple[_Body, set[str]]]:
     recursive."""
     nodes = {scheme.name.text: scheme for scheme in schemes}
     calls = {name: _called(node, nodes) for name, node in nodes.items()} if len(nodes) > 1 else {}
-    seen: set[str] = set()
-    for root in nodes:
-        stack = [(root, iter(calls.get(root, ())))] if root not in seen else []
-        seen.add(root)
-        while stack:
-            name, rest = stack[-1]
-            following = next((callee for callee in rest if callee not in seen), None)
-            if following is None:
-                stack.pop()
-                yield nodes[name], set(calls.get(name, {name}))
-            else:
-                seen.add(following)
-                stack.append((following, iter(calls[following])))
+    for name in children_first(nodes, lambda name: calls.get(name, ())):
+        yield nodes[name], set(calls.get(name, {name}))
 
 
 def _called(node: n.Scheme | n.Score | n.Metric, among: Container[str]) -> dict[str, None]:

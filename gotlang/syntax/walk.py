@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import is_
 from typing import Any, TypeVar, cast
 
@@ -40,6 +40,24 @@ def walk(node: Node) -> Iterator[Node]:
         top = stack.pop()
         yield top
         stack += reversed(children(top))
+
+
+def children_first(roots: Iterable[str], children: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """The roots and everything below them, each once and after its children, without recursion; in a circle
+    after those that lead to it."""
+    seen: set[str] = set()
+    for root in roots:
+        stack = [(root, iter(children(root)))] if root not in seen else []
+        seen.add(root)
+        while stack:
+            name, rest = stack[-1]
+            following = next((child for child in rest if child not in seen), None)
+            if following is None:
+                stack.pop()
+                yield name
+            else:
+                seen.add(following)
+                stack.append((following, iter(children(following))))
 
 
 def rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
