@@ -15,7 +15,6 @@ from gotlang.frozen import Frozen
 from gotlang.operations.ask import Ask
 from gotlang.operations.names import expressions_in, own_expressions
 from gotlang.operations.pool import Pool
-from gotlang.operations.scheme_call import Invoke
 from gotlang.operations.step import Arguments, Region, Step
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
@@ -294,6 +293,8 @@ class Program(Frozen, frozen=True, dict=True):
 
     def callees(self, name: str) -> list[str]:
         """The schemes, and scores as schemes, that one calls, in order."""
+        from gotlang.operations.scheme_call import Invoke
+
         return [step.scheme for step in self.scheme(name).body.all_steps() if isinstance(step, Invoke)]
 
     def prompt(self, name: str) -> Prompt:
