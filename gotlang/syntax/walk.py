@@ -43,8 +43,8 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def children_first(roots: Iterable[str], children: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    """The roots and everything below them, each once and after its children, without recursion; in a circle
-    after those that lead to it."""
+    """The roots and everything below them, each once and after its children, except for one child in each
+    circle; without recursion."""
     seen: set[str] = set()
     for root in roots:
         stack = [(root, iter(children(root)))] if root not in seen else []
