@@ -329,6 +329,19 @@ def test_definitions_that_use_each_other_without_end_are_refused() -> None:
     )
 
 
+@pytest.mark.parametrize(("levels", "errors"), [(50, 0), (51, 1), (60, 1)])
+def test_operations_that_use_each_other_too_deeply_are_refused(levels: int, errors: int) -> None:
+    text = "operation O0() p: prompt:\n    Generate() p\n" + "".join(
+        f"operation O{i}() p: prompt:\n    O{i - 1}() p\n" for i in range(1, levels)
+    )
+    text += f'prompt q() -> str:\n    "hi"\nscheme main() -> str:\n    O{levels - 1}() q()\n'
+    told = ("GOT0745", "operations used more than 50 levels deep inside each other")
+    if errors:
+        assert found(text) == [told] * errors
+    else:
+        compile(PARTS + text)
+
+
 def test_the_canonical_form() -> None:
     text = """operation BestOf(k: int = 5) p: prompt, s: score:
     Generate(k=k) p

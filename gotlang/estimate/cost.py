@@ -191,45 +191,12 @@ def costs_of(
 
 
 @final
-class _Remembering:
-    """A counter that counts the tokens of equal values and requests once."""
-
-    def __init__(self, counter: TokenCounter) -> None:
-        self.default_max_tokens = counter.default_max_tokens
-        self.batch = counter.batch
-        self.spread = counter.spread
-        self.price = counter.price
-        self._counter = counter
-        self._values: dict[tuple[type, Any], int] = {}
-        self._requests: dict[str, tuple[float, float]] = {}
-
-    def value(self, value: Any) -> int:
-        if not isinstance(value, str | int | float):
-            return self._counter.value(value)
-        if (found := self._values.get(key := (type(value), value))) is None:
-            found = self._values[key] = self._counter.value(value)
-        return found
-
-    def request(
-        self,
-        prompt: ir.Prompt,
-        known: Mapping[str, Any],
-        tokens: Mapping[str, tuple[float, float]],
-        model: Any = None,
-    ) -> tuple[float, float]:
-        key = repr((prompt.name, known, tokens, model))
-        if key not in self._requests:
-            self._requests[key] = self._counter.request(prompt, known, tokens, model)
-        return self._requests[key]
-
-
-@final
 class Bills:
-    """The bills of a program's schemes in numbers, without formulas of its params. Expressions are analyzed,
-    and the tokens of equal requests counted, once for all of them."""
+    """The bills of a program's schemes in numbers, without formulas of its params; what the estimator finds
+    about expressions and requests is found once for all of them."""
 
     def __init__(self, program: ir.Program, counter: TokenCounter, *, early: bool) -> None:
-        self._estimator = Estimator(program, _Remembering(counter), early=early)
+        self._estimator = Estimator(program, counter, early=early)
 
     def bill(self, scheme: str, params: Mapping[str, Any], inputs: Mapping[str, Any]) -> Bill:
         """The bill of a scheme with the values of all params."""

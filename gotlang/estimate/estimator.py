@@ -188,6 +188,8 @@ class Estimator:
         self._asking_scores = {score.name for score in program.scores if score.body.steps}
         self._read: dict[int, tuple[e.Expression, dict[str, None], bool]] = {}
         self._needs: dict[int, tuple[ir.Step, tuple[str, ...]]] = {}
+        self._tokens_of: dict[str, Amount] = {}
+        """The tokens of requests, by what is known of them: equal ones are estimated over and over."""
 
     @property
     def exhausted(self) -> bool:
@@ -407,8 +409,10 @@ class Estimator:
         most = chosen["max_tokens"].value if "max_tokens" in chosen else None
         model = chosen["model"].value if "model" in chosen else None
         most = most if isinstance(most, int) else self.counter.default_max_tokens
+        if (key := repr((prompt, known, tokens, model))) not in self._tokens_of:
+            self._tokens_of[key] = Amount.between(*self.counter.request(declared, known, tokens, model))
         return RequestEstimate(
-            Amount.between(*self.counter.request(declared, known, tokens, model)),
+            self._tokens_of[key],
             most,
             self._shown(declared, most),
             self.counter.price(model) if model is not UNKNOWN else None,

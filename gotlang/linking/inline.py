@@ -251,6 +251,11 @@ class _Inliner:
             help = "write a scheme, which may call itself"
             self.report.error("GOT0745", message, step.operation.span, help=help)
             return None
+        if len(inside) >= MOST_INSIDE:
+            message = f"operations used more than {MOST_INSIDE} levels deep inside each other"
+            help = "write a scheme, which is not inlined"
+            self.report.error("GOT0745", message, step.operation.span, help=help)
+            return None
         operands = tuple(e.Argument(o.span, None, o) for o in step.operands)
         settings = self._matched(d.settings, step.settings or (), step.operation, d.name)
         given = self._matched(d.operands, operands, step.operation, d.name)

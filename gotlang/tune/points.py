@@ -126,7 +126,7 @@ def excess(constraint: Constraint, quantity: float, baseline: float) -> float:
 
 
 def beyond(constraint: Constraint, quantity: float, bound: float) -> float:
-    """The same, by the bound's value."""
+    """The same, if the value of the bound is known."""
     over = quantity - bound
     over = -over if constraint.least else over
     return over + 1e-12 if constraint.strict else over
