@@ -207,7 +207,7 @@ def _times(factor: float, values: Iterable[float]) -> float:
 
 
 def bounded(number: float) -> float:
-    """A number, or infinity beyond `MOST`: Python adds no float to a whole number beyond the largest float."""
+    """A number, or infinity beyond `MOST`: Python adds no float to a larger whole number than the largest."""
     return number if -MOST <= number <= MOST else math.copysign(math.inf, 1 if number > 0 else -1)
 
 
