@@ -19,6 +19,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, final
 
 RESAMPLES = 1000
@@ -28,6 +29,8 @@ MANY_ROWS = 500
 """Number of rows from which numpy is imported for intervals."""
 _AT_ONCE = 1_000_000
 """The number of values that are resampled at once."""
+_EXACT = 53
+"""The bits of an integer that is exact as a float."""
 _MOST_BITS = 120
 """The maximum size of values as multiples of their common unit."""
 
@@ -122,11 +125,12 @@ def exact_sums(values: Sequence[float], chance: random.Random, resamples: int) -
     ratios = [value.as_integer_ratio() for value in map(float, values)]
     denominator = max(below for _, below in ratios)  # all are powers of 2
     whole = [above * (denominator // below) for above, below in ratios]
-    part = math.gcd(*whole) or 1
+    part = math.gcd(*whole)
+    part = part & -part or 1  # a power of 2, too
     if max(map(abs, whole)) // part >> _MOST_BITS:
         return None
     whole = [number // part for number in whole]
-    limbs, bits = [], 62 - len(values).bit_length()  # of integers whose sum fits into 64 bits
+    limbs, bits = [], min(_EXACT, 62 - len(values).bit_length())  # of integers whose sum fits into 64 bits
     while any(not -1 << bits <= number < 1 << bits for number in whole):
         limbs.append(numpy.array([number & (1 << bits) - 1 for number in whole], numpy.int64))
         whole = [number >> bits for number in whole]
@@ -134,13 +138,22 @@ def exact_sums(values: Sequence[float], chance: random.Random, resamples: int) -
     _, state, _ = chance.getstate()
     generator = numpy.random.RandomState()
     generator.set_state(("MT19937", numpy.array(state[:-1], numpy.uint32), int(state[-1]), 0, 0.0))
-    rows, sums = len(values), list[float]()
+    rows, sums, unit = len(values), list[float](), part / denominator
     while len(sums) < resamples:
         some = min(resamples - len(sums), 1 + _AT_ONCE // rows)
         places = (generator.random_sample((some, rows)) * rows).astype(numpy.int64)
-        parts = [limb[places].sum(axis=1).tolist() for limb in limbs]
-        totals = (sum(one << bits * n for n, one in enumerate(each)) for each in zip(*parts, strict=True))
-        sums += [total * part / denominator for total in totals]
+        parts = [limb[places].sum(axis=1) for limb in limbs]
+        for lower, upper in pairwise(parts):
+            upper += lower >> bits
+            lower &= (1 << bits) - 1
+        *_, highest = parts
+        once = len(parts) == 1 or (len(parts) == 2 and abs(highest).max() < 1 << _EXACT)
+        if once and unit >= sys.float_info.min:  # then the float is rounded once, as that of `fsum`
+            sums += (unit * sum(one * 2.0 ** (bits * n) for n, one in enumerate(parts))).tolist()
+        else:
+            numbers = zip(*(one.tolist() for one in parts), strict=True)
+            exact = (sum(one << bits * n for n, one in enumerate(each)) for each in numbers)
+            sums += [total * part / denominator for total in exact]
     return sums
 
 

@@ -170,9 +170,11 @@ Execute = Callable[[str, Sequence[object]], list[Any]]
 
 
 class Database(Protocol):
-    """The storage of coordination: it has `TABLES`. `remote`: a transaction waits for a network."""
+    """The storage of coordination: it has `TABLES`. `remote`: a transaction waits for a network; `shared`:
+    other processes read it, so that settlements are written at once."""
 
     remote: bool = False
+    shared: bool = True
 
     def transaction(self, work: Callable[[Execute], _Result], *, durable: bool = False) -> _Result:
         """The result of statements that take effect together or not at all, also if this process is killed;
@@ -250,7 +252,8 @@ class Coordination:
         self.owner = f"{process_name()}:{os.urandom(4).hex()}"
         self._transaction = database.transaction
         self._threads = ThreadPoolExecutor(1, "gotlang-coordination") if database.remote else None
-        self._flushing = False
+        self._flushing, self._shared = False, database.shared
+        self._read = self._transaction if database.shared else self._act
         self._close = database.close
         self.lease_s = lease_s
         self._renewed = 0.0
@@ -271,8 +274,8 @@ class Coordination:
         return act() if self._threads is None else await aside(self._threads, act, undo)
 
     def flush_soon(self) -> None:
-        """`flush` once this turn of the loop has ended."""
-        if not self._flushing:
+        """`flush` once this turn of the loop has ended, if another process may wait for that."""
+        if self._shared and not self._flushing:
             self._flushing = True
             asyncio.get_running_loop().call_soon(self._flush_now)
 
@@ -356,18 +359,18 @@ class Coordination:
 
     def budget(self, name: str) -> StoredBudget | None:
         """The current state of a budget; None if it does not exist."""
-        rows = self._transaction(lambda execute: execute(f"{_BUDGETS} WHERE name = ?", (name,)))
+        rows = self._read(lambda execute: execute(f"{_BUDGETS} WHERE name = ?", (name,)))
         return _budget(rows[0]) if rows else None
 
     def roles(self, name: str) -> dict[str, tuple[Charge, Charge]]:
         """The charged and uncertain amounts of a budget by role."""
-        rows = self._transaction(lambda execute: execute(_ROLES, (name,)))
+        rows = self._read(lambda execute: execute(_ROLES, (name,)))
         return {str(role): (_amount(*amounts[:2]), _amount(*amounts[2:])) for role, *amounts in rows}
 
     def budgets(self) -> list[StoredBudget]:
         """All budgets, by name, after the reservations of dead processes were settled."""
         self._search(float("inf"))
-        return [_budget(row) for row in self._transaction(lambda e: e(f"{_BUDGETS} ORDER BY name", ()))]
+        return [_budget(row) for row in self._read(lambda e: e(f"{_BUDGETS} ORDER BY name", ()))]
 
     def limit(self, name: str, max_usd: Fraction | None, max_calls: int | None) -> None:
         """Change the limits of a budget, from the next reservation on."""
@@ -462,7 +465,7 @@ class Coordination:
     def waiting(self, name: str) -> bool:
         """Whether requests of living processes are in flight that may return part of their reservation."""
         self._search(time.monotonic())
-        return bool(self._transaction(lambda execute: execute(_OPEN, (name,))))
+        return bool(self._read(lambda execute: execute(_OPEN, (name,))))
 
     # Leases
 

@@ -297,6 +297,8 @@ class SqliteCoordination(Database):
 class MemoryCoordination(Database):
     """Coordination within one process, of what ends with it."""
 
+    shared = False
+
     def __init__(self) -> None:
         self._connection = sqlite3.connect(":memory:")
         self._connection.create_function("gotlang_now", 0, time.time)

@@ -208,9 +208,8 @@ class Allocation:
         chosen.sort(key=lambda each: -each[0])
         planned = [cells for _, cells in chosen[: AT_ONCE if not over else 0]]
         planned += [cells for cells in free[:MOST_FREE] if cells not in planned]
-        places = {key_of(point): place for place, point in enumerate(candidates)}
         priced = [
-            (cells, prices.price(places[key_of(cells.point)], cells.first, cells.last))
+            (cells, prices.price(candidates.index(cells.point), cells.first, cells.last))
             for cells in self._with_rivals(planned, known, best, able)
         ]
         planned = self._within(priced, known, best)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
@@ -144,10 +145,15 @@ class StudyPlan:
         whole = "\0".join(map(str, (*parts, *more)))
         return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:16]
 
+    @cached_property
+    def table(self) -> Table:
+        """The study's data, read once. Raises UsageError as `load`."""
+        return as_table(self.data)
+
     def read_rows(self, numbers: Sequence[int] | None = None) -> Dataset:
         """These rows of the study's data (None: those selected), in this order. Raises UsageError as
         `read_dataset`."""
-        table, program = as_table(self.data), self.program.ir(0)
+        table, program = self.table, self.program.ir(0)
         expressions = [o.expression for o in self.objectives] + [c.quantity for c in self.constraints]
         truth = any(TRUTH in free_names(node) for node in expressions)
         truth = truth or any(column.casefold() == TRUTH for column in table.columns)

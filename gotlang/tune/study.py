@@ -30,7 +30,6 @@ from gotlang.disk import open_own
 from gotlang.engine import opened
 from gotlang.errors import BudgetExceeded, CacheError, CacheLost, UsageError
 from gotlang.evaluate.evaluation import Engine
-from gotlang.evaluate.rows import as_table
 from gotlang.gc_tuning import relaxed_gc
 from gotlang.ir.prompts import build_domain
 from gotlang.models.prices import dollars
@@ -93,8 +92,7 @@ def split(plan: StudyPlan, tested: int = 0) -> Split:
     """The rows for training and for testing, by the study's split seed; with at least `tested` test rows, as
     far as there are. Equal rows count once, so that none is in both. Raises UsageError if there are too
     few."""
-    table = as_table(plan.data)
-    rows = plan.read_rows().rows
+    table, rows = plan.table, plan.read_rows().rows
     distinct = {json.dumps(row.inputs, sort_keys=True, default=str): row.number for row in reversed(rows)}
     numbers = sorted(distinct.values())
     random.Random(f"split {plan.split_seed}").shuffle(numbers)
@@ -534,7 +532,7 @@ class _Study:
         provenance = {
             "study": plan.name,
             "identity": self.identity,
-            "data": {"file": Path(as_table(plan.data).path).name, "sha256": self.split.fingerprint},
+            "data": {"file": Path(plan.table.path).name, "sha256": self.split.fingerprint},
             "rows": {"train": list(self.split.train), "test": list(tested)},
             "source_sha256": {
                 Path(source.name).name: hashlib.sha256(source.text.encode()).hexdigest()
