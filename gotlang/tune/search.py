@@ -98,7 +98,8 @@ class StudySearch:
         self._on_known = on_known
         self._chance = random.Random(f"points {seed}")
         grid = self.plan.sampler.name == "grid"
-        self._listed = points.space.points(points.space.combinations if grid else LISTED)
+        listed = points.space.points(points.space.combinations if grid else LISTED)
+        self._listed = None if listed is None else {key_of(point): point for point in listed}
         self._proposals: Proposals | None = None
         if self._listed is None:
             maximize = [objective.maximize for objective in self.plan.objectives]
@@ -132,7 +133,7 @@ class StudySearch:
         trials = list(known.values())
         self._on_known(trials, [known[trial.number] for trial in self.best])
         if grid:
-            others = [point for point in self._listed or () if dict(point) != dict(space.start)]
+            others = [point for point in (self._listed or {}).values() if dict(point) != dict(space.start)]
             self.best = [best_of(self.plan, known.values()) or known[0]]
             self.expected = {n: _costs(self.plan, t)[0] for n, t in known.items() if t.result.values}
             return [Cells(point, 0, rows) for point in others] if start == 1 else []
@@ -148,7 +149,7 @@ class StudySearch:
         """Points that were not run yet: all, or some that are proposed."""
         seen, space = {key_of(trial.point) for trial in trials}, self.points.space
         if self._listed is not None:
-            return [point for point in self._listed if key_of(point) not in seen]
+            return [point for key, point in self._listed.items() if key not in seen]
         if len(trials) >= MOST_POINTS:
             return []
         assert self._proposals is not None
