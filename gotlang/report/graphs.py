@@ -430,8 +430,9 @@ class _Planner:
         if not step.regions:
             return (self._leaf(step, sources, group),)
         inner = self.group(block_title(step), group)
+        heads = step.heads if isinstance(step, ir.Branching) else ()
         out: list[int] = []
-        for body in step.regions:
+        for place, body in enumerate(step.regions):
             entered = {**names, body.entry: sources}
             own = inner
             match step:
@@ -448,9 +449,7 @@ class _Planner:
                     own = self.group(word, inner)
                 case ir.Branching():
                     word = "if " if isinstance(step, ir.If) else ""
-                    heads = zip(step.heads, step.branches, strict=True)
-                    head = next((word + head for head, (_, one) in heads if one is body), "else")
-                    own = self.group(head, inner)
+                    own = self.group(word + heads[place] if place < len(heads) else "else", inner)
                 case ir.Try() if body is step.otherwise:
                     own = self.group("else", inner)
             out += self.region(body, entered, own, calls)

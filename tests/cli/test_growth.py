@@ -54,6 +54,17 @@ def test_a_run(gotc: Gotc, folder: Path, command: tuple[str, ...]) -> None:
     assert grows(*took[1:]) < 1.1
 
 
+def test_the_picture_of_branches(gotc: Gotc, folder: Path) -> None:
+    took = []
+    for n in (5, 75, 300):
+        branches = "".join(f"    elif it > {i}:\n        Map() it + {i}\n" for i in range(n))
+        text = f"scheme s(x: int) -> int:\n    Pool() x\n    if it < 0:\n        Map() -it\n{branches}"
+        (folder / "b.got").write_text(text)
+        assert gotc("check", "b.got").code == 0
+        took.append(lines_run(lambda: gotc("graph", "b.got", "--format", "json")))
+    assert grows(*took[1:]) < 1.1
+
+
 def test_schemes_that_call_each_other_deeply(gotc: Gotc, folder: Path) -> None:
     """Nothing but a run has a limit."""
     (folder / "deep.got").write_text(called(1_500))
