@@ -103,6 +103,7 @@ class _Inliner:
         self.shown: dict[str, str] = {}
         self.kept: list[e.Expression] = []
         self.depths: dict[int, int] = {}
+        self.too_deep = set[str]()
         self.uses = 0
         self.used = set[str]()
         self.words = {name for d in declared for name in _bound(d)}
@@ -395,10 +396,10 @@ class _Inliner:
             self.report.error("GOT0745", f"function `{name}` uses itself", call.function.span, help=help)
             return lost
         given = self._matched(d.parameters, call.arguments, call.function, d.name)
-        if given is None or not self._limit(call.span):
+        if given is None or name in self.too_deep or not self._limit(call.span):
             return lost
         if len(inside) >= MOST_INSIDE:
-            return self._too_deep(call)
+            return self._refused(call, inside)
         variables = {variable.text for variable in d.variables}
         types = {p.name.text: p.type for p in d.parameters}
         for p in d.parameters:
@@ -441,12 +442,14 @@ class _Inliner:
             value = e.Index(call.span, once, e.Constant(call.span, 0))
         value = self._calls(value, (*inside, name), scope.union(other.values()))
         if self._depth(value) > DEEPEST:
-            return self._too_deep(call)
+            return self._refused(call, inside)
         if concrete and not several:
             self._note(value, result)
         return value
 
-    def _too_deep(self, call: e.Call) -> e.Expression:
+    def _refused(self, call: e.Call, inside: tuple[str, ...]) -> e.Expression:
+        """Report a function that is nested too deeply, once for those that it is inside of."""
+        self.too_deep.update((*inside, call.function.text))
         message = "functions are nested too deeply"
         help = "reduce the nesting of functions"
         self.report.error("GOT0745", message, call.function.span, help=help)
