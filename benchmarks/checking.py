@@ -33,7 +33,7 @@ SMALL = {"small": "least_to_most.got", "plain": "chain_of_thought.got"}
 GOALS = {"first, 10,000": 1.5, "again, 10,000": 0.15}
 RATIOS = {
     **dict.fromkeys(("first, small", "again, small", "first, plain", "again, plain"), 8),
-    **dict.fromkeys(("run, small", "run, plain", "rerun, small", "rerun, plain"), 12),
+    **dict.fromkeys(("rerun, small", "rerun, plain"), 12),
 }
 """The goals: seconds, and multiples of `python -c pass`."""
 
