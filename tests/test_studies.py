@@ -285,6 +285,32 @@ class Mortal(Model):
         return Reply(tuple(Completion(text, output_tokens=2) for text in said), Usage(20, 2 * n), 0.1)
 
 
+@pytest.mark.parametrize(("concurrency", "most"), [(4, range(1, 4)), (64, range(4, 9))])
+def test_a_worker_leaves_measurements_to_others_that_it_has_no_slots_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int, most: range
+) -> None:
+    class Slow(Mortal):
+        async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+            await asyncio.sleep(0.3)
+            return await super().ask(request, n, first, permit)
+
+    running, found, run = 0, [0], search.StudySearch._run
+
+    async def counted(*arguments: Any) -> None:
+        nonlocal running
+        running += 1
+        found.append(running)
+        try:
+            await run(*arguments)
+        finally:
+            running -= 1
+
+    monkeypatch.setattr(search.StudySearch, "_run", counted)
+    plan = guess_plan(tmp_path, "train 10, test 6\nminimize error(result, target)\ntrials 6\nbatching false")
+    tune(plan, Options(model=Slow(), cache=tmp_path / "cache.sqlite", concurrency=concurrency), folder=None)
+    assert max(found) in most
+
+
 @pytest.mark.parametrize("lives", [15, 27])
 def test_a_model_that_is_gone_ends_a_study_and_fails_no_trial(tmp_path: Path, lives: int) -> None:
     clauses = "train 10, test 6\nminimize error(result, target)\ntrials 6"

@@ -42,6 +42,9 @@ this number of trials, if it has few."""
 PARALLEL = 8
 """Measurements that one worker runs at a time; one if time is simulated, and if runs do not know which
 requests of others are in flight."""
+CLAIM_S = 0.02
+"""Seconds after which a worker claims another one, if its requests do not use all slots: otherwise another
+worker has time for it."""
 
 
 @final
@@ -223,18 +226,28 @@ class StudySearch:
         running: set[asyncio.Task[None]] = set()
         session = self.points.session
         most = 1 if session.model.simulated or session.coordination is None else PARALLEL
+        slots, more = session.runner.limits.total, True
         try:
             while True:
-                while len(running) < most and (number := self._number(end)) is not None:
-                    running.add(asyncio.ensure_future(self._run(number, planned[number - start], known)))
+                if more and len(running) < most and (slots.free or not running):
+                    number = self._number(end)
+                    more = number is not None
+                    if number is not None:
+                        running.add(asyncio.ensure_future(self._run(number, planned[number - start], known)))
                 if running:
-                    done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                    pause = CLAIM_S if more and len(running) < most else None
+                    done, running = await asyncio.wait(
+                        running, timeout=pause, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    more = more or bool(done)
                     if failed := [error for task in done if (error := task.exception()) is not None]:
                         if session.stopped is not None and running:
                             await asyncio.wait(running)  # they send no more; sent requests are paid for
                         raise failed[0]
                 elif len(await self.store.wait(end)) >= end:
                     return
+                else:
+                    more = True
         finally:
             for task in running:
                 task.cancel()
