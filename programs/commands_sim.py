@@ -44,6 +44,7 @@ def phrases(rng: random.Random, clause: str) -> str:
     _known(clause)
     words = clause.split()
     found = [" ".join(words[: n + 1]) for n in range(len(words))]
+    found = [one for one in found if _is_command(one)]  # one that was not cut may have half a command
     if len(found) > 1 and rng.random() < MISCUT:
         found.pop(rng.randrange(len(found) - 1))
     return "\n".join(f"- {one}" for one in found)
@@ -93,7 +94,11 @@ def _slipped(rng: random.Random, right: list[str], chance: float) -> list[str]:
     return right[:at] + right[at + 1 :] if len(right) > 1 else right * min(TIMES.values())
 
 
-def _known(command: str) -> None:
+def _is_command(text: str) -> bool:
     verb = f"({'|'.join(VERBS)})( ({'|'.join(SIDES)}))?( ({'|'.join(TIMES)}))?"
-    if not re.fullmatch(f"{verb}( (and|after) {verb})*", command):
+    return re.fullmatch(f"{verb}( (and|after) {verb})*", text) is not None
+
+
+def _known(command: str) -> None:
+    if not _is_command(command):
         raise NotSimulated(f"{command!r:.80} is no command such as 'spin left twice and hop after bow'")

@@ -382,6 +382,15 @@ def test_a_translation_is_put_together_from_those_that_are_shown(monkeypatch: py
     assert blind['["HOP", "BOW"]'] > texts['["HOP", "BOW"]'] + 30  # nothing shows what "after" means
 
 
+def test_a_command_that_was_not_cut_is_made_of_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    import commands_sim
+
+    for n in range(100):
+        for phrase in commands_sim.phrases(random.Random(n), "hop left after bow twice").split("\n"):
+            assert commands_sim.translate(random.Random(n), phrase.removeprefix("- "), [], [], [])
+
+
 # ---------------------------------------------------------------- skeleton of thought
 
 
