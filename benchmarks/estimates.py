@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from measurement import options, report
+from msgspec.structs import replace
 from schemes import ROWS, Row, given, program_of
 
 from gotlang.api import Options
@@ -34,13 +35,13 @@ COLUMNS = {
 def ratios(row: Row, early_stop: bool) -> list[float]:
     """The cost of each run divided by the estimate."""
     program, (found, _) = program_of(row.program), given(row)
-    options = Options(params=row.params, level=2 if early_stop else 1, prefer="cost")
-    estimate = program.explain(found, scheme=row.scheme, options=options)
+    chosen = Options(params=row.params, level=2 if early_stop else 1, prefer="cost", model="simulated")
+    estimate = program.explain(found, scheme=row.scheme, options=chosen)
     costs = (estimate.early if early_stop else estimate.costs).usd
     assert costs is not None and costs.expected
     out = []
     for seed in SEEDS:
-        own = Options(params=row.params, level=2 if early_stop else 1, prefer="cost", seed=seed)
+        own = replace(chosen, seed=seed)
         spent = program.run(found, scheme=row.scheme, options=own).outcome.ledger.accounts[0].usd
         assert spent is not None
         out.append(spent / costs.expected)

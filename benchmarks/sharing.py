@@ -3,9 +3,9 @@
     python benchmarks/sharing.py [--rows 10]
 
 sort128 on a local endpoint that takes 50 ms per response, without early stopping: by one process, by four
-that start at the same moment, and by four that start two seconds apart. `last repeat` is the longest time
-between the first and the last copy of a request, in wall time; `locked` says whether a process met a locked
-file, and `same results` whether all results equal those of the one process.
+that start at the same moment, and by four that start a quarter of a second apart. `last repeat` is the
+longest time between the first and the last copy of a request, in wall time; `locked` says whether a process
+met a locked file, and `same results` whether all results equal those of the one process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def measure(
         made[json.dumps(seen.body, sort_keys=True)].append(seen.at)
     latest = max(max(times) - min(times) for times in made.values())
     calls = ", ".join(f"{json.loads(out)['spent']['calls']:,}" for out, _ in ended)
-    name = f"{PROCESSES}, started {gap_s:.0f} s apart"
+    name = f"{PROCESSES}, started {gap_s:g} s apart"
     return name, len(made), len(server.requests), latest, calls, yes(locked), yes(same)
 
 
@@ -80,7 +80,7 @@ def rows(count: int) -> Iterator[tuple[Any, ...]]:
             alone = document(gotc(*command, *address, cwd=folder))
         sent = len(server.requests)
         yield "1", sent, sent, None, f"{alone['spent']['calls']:,}", "no", None
-        for gap_s in (0.0, 2.0):
+        for gap_s in (0.0, 0.25):
             yield measure(folder, command, alone, gap_s)
 
 
