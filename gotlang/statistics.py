@@ -148,7 +148,7 @@ def exact_sums(values: Sequence[float], chance: random.Random, resamples: int) -
             lower &= (1 << bits) - 1
         *_, highest = parts
         once = len(parts) == 1 or (len(parts) == 2 and abs(highest).max() < 1 << _EXACT)
-        if once and unit >= sys.float_info.min:  # then the float is rounded once, as that of `fsum`
+        if once and unit >= sys.float_info.min:  # one rounding, as in `fsum`
             sums += (unit * sum(one * 2.0 ** (bits * n) for n, one in enumerate(parts))).tolist()
         else:
             numbers = zip(*(one.tolist() for one in parts), strict=True)

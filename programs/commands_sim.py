@@ -44,7 +44,7 @@ def phrases(rng: random.Random, clause: str) -> str:
     _known(clause)
     words = clause.split()
     found = [" ".join(words[: n + 1]) for n in range(len(words))]
-    found = [one for one in found if _is_command(one)]  # one that was not cut may have half a command
+    found = [one for one in found if _is_command(one)]  # without those that end in `and` or `after`
     if len(found) > 1 and rng.random() < MISCUT:
         found.pop(rng.randrange(len(found) - 1))
     return "\n".join(f"- {one}" for one in found)

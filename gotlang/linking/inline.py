@@ -448,7 +448,7 @@ class _Inliner:
         return value
 
     def _refused(self, call: e.Call, inside: tuple[str, ...]) -> e.Expression:
-        """Report a function that is nested too deeply, once for those that it is inside of."""
+        """Report functions that are nested in each other too deeply, once for all of them."""
         self.too_deep.update((*inside, call.function.text))
         message = "functions are nested too deeply"
         help = "reduce the nesting of functions"

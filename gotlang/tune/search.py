@@ -43,8 +43,8 @@ PARALLEL = 8
 """Measurements that one worker runs at a time; one if time is simulated, and if runs do not know which
 requests of others are in flight."""
 CLAIM_S = 0.02
-"""Seconds after which a worker claims another one, if its requests do not use all slots: otherwise another
-worker has time for it."""
+"""Seconds between two claims of a worker, which needs a free slot for requests to claim another measurement:
+what it has no slots for is left to other workers."""
 
 
 @final
@@ -229,11 +229,10 @@ class StudySearch:
         slots, more = session.runner.limits.total, True
         try:
             while True:
-                if more and len(running) < most and (slots.free or not running):
-                    number = self._number(end)
-                    more = number is not None
-                    if number is not None:
+                if not running or (more and slots.free and len(running) < most):
+                    if (number := self._number(end)) is not None:
                         running.add(asyncio.ensure_future(self._run(number, planned[number - start], known)))
+                    more = number is not None
                 if running:
                     pause = CLAIM_S if more and len(running) < most else None
                     done, running = await asyncio.wait(
@@ -246,8 +245,6 @@ class StudySearch:
                         raise failed[0]
                 elif len(await self.store.wait(end)) >= end:
                     return
-                else:
-                    more = True
         finally:
             for task in running:
                 task.cancel()
